@@ -14,7 +14,7 @@ MEMBERS = 200_000
 
 
 def member_path(name: str) -> str | None:
-    """The member's path below the archive, or None when it does not stay there (absolute, `..`, a drive, a backslash)."""
+    """The member's path below the archive, or None when it leaves it (absolute, `..`, a drive, a backslash)."""
     parts = name.rstrip("/").split("/")
     if "\\" in name or ":" in parts[0] or any(part in ("", ".", "..") for part in parts):
         return None

@@ -42,7 +42,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FilePatch:
-    """What a diff does to one file. `old` is None for a new file, `new` is None for a deleted one; names are as written.
+    """What a diff does to one file. `old` is None for a new file, `new` for a deleted one; names are as written.
 
     `error` says why the hunks could not be read.
     """

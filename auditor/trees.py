@@ -6,13 +6,16 @@ import codecs
 import errno
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 LIMIT = 4 * 1024 * 1024
 """Bytes of the largest file that is read: the largest hand-written module known is a tenth of it."""
+
+IMPORT_ROOTS = ("src", "python/src", "python", "lib")
+"""Folders of a checkout that packages are imported from, beside the checkout itself."""
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?\r?$")
@@ -41,6 +44,33 @@ class Listing:
 
 
 EMPTY = Listing()
+
+
+def listings(paths: Iterable[str]) -> dict[str, Listing]:
+    """The folders that a set of file paths makes."""
+    files: dict[str, set[str]] = {}
+    folders: dict[str, set[str]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        files.setdefault(folder, set()).add(name)
+        while folder:
+            folder, _, name = folder.rpartition("/")
+            folders.setdefault(folder, set()).add(name)
+    return {
+        folder: Listing(frozenset(files.get(folder, ())), frozenset(folders.get(folder, ())))
+        for folder in files.keys() | folders.keys()
+    }
+
+
+def merge(parts: Sequence[Listing]) -> Listing:
+    if not parts:
+        return EMPTY
+    return Listing(
+        frozenset().union(*(part.files for part in parts)),
+        frozenset().union(*(part.folders for part in parts)),
+        frozenset().union(*(part.links for part in parts)),
+        {name: reason for part in parts for name, reason in part.refused.items()},
+    )
 
 
 class Tree(Protocol):
@@ -150,7 +180,7 @@ def _reason(error: OSError) -> str:
 
 
 def decode(data: bytes, path: str) -> str:
-    """Python source as text: a byte-order mark, else the encoding that PEP 263 reads in the first two lines, else UTF-8.
+    """Python source as text: a byte-order mark, else the PEP 263 comment in the first two lines, else UTF-8.
 
     Raises `Unreadable`; a null byte is refused, as Python's own compiler does.
     """
