@@ -70,8 +70,6 @@ class ZipTree:
         member = self._members.get(path)
         if member is None:
             raise Unreadable(path, "no such file")
-        if member.file_size > LIMIT:
-            raise Unreadable(path, too_large())
         try:
             with zipfile.ZipFile(self.archive) as opened, opened.open(member) as stream:
                 data = stream.read(LIMIT + 1)

@@ -67,7 +67,7 @@ def _python(rest: list[str]) -> Launch | None:
 
 
 def _options(words: Sequence[str], valued: frozenset[str]) -> list[str]:
-    """The options at the start, with their values; `--` ends them, and so does what `-m` or `-c` names."""
+    """The options at the start, with their values."""
     taken: list[str] = []
     position = 0
     while position < len(words) and words[position].startswith("-") and words[position] != "-":
@@ -75,6 +75,4 @@ def _options(words: Sequence[str], valued: frozenset[str]) -> list[str]:
         size = 2 if word in valued and position + 1 < len(words) else 1
         taken += words[position : position + size]
         position += size
-        if word in ("--", "-m", "-c", "--module"):
-            break
     return taken

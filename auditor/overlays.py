@@ -59,7 +59,7 @@ class PatchLayer:
             source = "/".join(patch.old.split("/")[drop:]) if patch.old else None
             if patch.new:
                 edits["/".join(patch.new.split("/")[drop:])] = _Edit(patch, source)
-            if source and not patch.copies and source not in edits:
+            if source and not patch.copies:
                 gone.append(source)
         return edits, frozenset(path for path in gone if path not in edits)
 

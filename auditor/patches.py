@@ -70,6 +70,9 @@ def _files(lines: Sequence[bytes]) -> Iterator[FilePatch]:
     while index < len(lines):
         line = lines[index]
         if line.startswith(b"--- ") and index + 1 < len(lines) and lines[index + 1].startswith(b"+++ "):
+            if head.binary:
+                yield from head.files(())
+                head = _Header()
             head.pair(line, lines[index + 1])
             try:
                 hunks, index = _hunks(lines, index + 2)
@@ -114,7 +117,7 @@ class _Header:
 
     def pair(self, old: bytes, new: bytes) -> None:
         self.paired = True
-        names = [_name(line[4:].rstrip(b"\r").split(b"\t")[0].rstrip()) for line in (old, new)]
+        names = [_name(line[4:].split(b"\t")[0].rstrip()) for line in (old, new)]
         self.old, self.new = (None if name == "/dev/null" else name for name in names)
 
     def files(self, hunks: tuple[Hunk, ...], error: str = "") -> Iterator[FilePatch]:
@@ -167,7 +170,7 @@ def _hunk(lines: Sequence[bytes], index: int, match: re.Match[bytes], number: in
         line = lines[index] if index < len(lines) - 1 or (index < len(lines) and lines[index]) else None
         mark = None if line is None else line[:1]
         if line is None or mark not in (b" ", b"-", b"+", b"", b"\r", b"\\"):
-            raise PatchError(f"hunk {number} (line {head} of the diff) is cut short at line {index + 1}", index)
+            raise PatchError(f"hunk {number} (line {head} of the diff) is cut short at line {index + 1}", head)
         if mark == b"\\":
             _unterminate(old, new, marks)
         else:
@@ -179,7 +182,7 @@ def _hunk(lines: Sequence[bytes], index: int, match: re.Match[bytes], number: in
             marks.append(mark[0] if mark in (b"-", b"+") else 32)
         index += 1
     if len(old) > olds or len(new) > news:
-        raise PatchError(f"hunk {number} (line {head} of the diff) has other line counts than it says", index)
+        raise PatchError(f"hunk {number} (line {head} of the diff) has other line counts than it says", head)
     if index < len(lines) and lines[index].startswith(b"\\"):
         _unterminate(old, new, marks)
         index += 1

@@ -97,7 +97,9 @@ class _Reader:
         if steps_key in entries:
             steps = entries[steps_key]
             if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
-                yield RecipeError(name, f"{steps_key!r} is no list of tables, or an empty one: write [[{table}.{steps_key}]]")
+                yield RecipeError(
+                    name, f"{steps_key!r} is no list of tables, or an empty one: write [[{table}.{steps_key}]]"
+                )
                 return
             runs = [(f"{name}/step{i}", _override(entries, step, self.settings)) for i, step in enumerate(steps)]
         for run, keys in runs:

@@ -1,0 +1,5 @@
+class Dense:
+    layers = 4
+
+    def forward(self, ids):
+        return ids

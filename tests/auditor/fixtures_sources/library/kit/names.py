@@ -1,0 +1,2 @@
+def bundle_name(model, mode):
+    return f"{model}_{mode}"

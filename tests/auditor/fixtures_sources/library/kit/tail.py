@@ -1,0 +1,1 @@
+LAST = "no newline at the end"

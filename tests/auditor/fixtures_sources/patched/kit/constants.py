@@ -1,0 +1,12 @@
+KEY_CACHE = "keyCache"
+VALUE_CACHE = "value_cache"
+
+STATE_NAMES = (KEY_CACHE, VALUE_CACHE)
+
+INPUT_IDS = "input_ids"
+POSITION_IDS = "position_ids"
+
+LOGITS = "logits"
+
+MAX_CONTEXT = 8192
+QUERY = "query"

@@ -1,0 +1,2 @@
+class Dense:
+    layers = 32

@@ -1,0 +1,2 @@
+class Hybrid:
+    conv_states = ("conv",)

@@ -1,0 +1,1 @@
+LAST = "still none"
