@@ -1,0 +1,1 @@
+"""From export scripts to facts: the static pass, the command line, and the configuration."""

@@ -1,0 +1,144 @@
+"""The report for programs: `spec-audit.scan/1`, a frozen contract (`schemas/scan-1.schema.json`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from rules.audit import Audit
+from rules.expect import Broken
+from rules.facts import Fact, GraphFacts, Place, State
+from rules.fixes import Judged
+from rules.models import Model
+from rules.rule import Finding
+from rules.version import NAME, VERSION
+
+SCHEMA = "spec-audit.scan/1"
+
+
+class JsonReport:
+    """Keys may be added; those of the contract stay as they are. A fact that is unknown is null."""
+
+    def render(self, audit: Audit) -> str:
+        return json.dumps(document(audit), indent=1, ensure_ascii=False) + "\n"
+
+
+def document(audit: Audit) -> dict[str, Any]:
+    """The report as plain data."""
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": NAME, "version": VERSION},
+        "root": audit.scan.root,
+        "files": [{"path": file.path, "status": str(file.status), "reason": file.reason} for file in audit.scan.files],
+        "graphs": [_graph(item) for item in audit.graphs],
+        "models": [_model(model) for model in audit.models],
+        "expectations": [_expectation(broken) for broken in audit.broken],
+        "warnings": list(audit.scan.warnings),
+    }
+
+
+def _graph(item: Judged) -> dict[str, Any]:
+    graph = item.graph
+    return {
+        "id": graph.id,
+        "script": graph.script,
+        "line": graph.line,
+        "graph": graph.graph,
+        "bundle": graph.bundle,
+        "family": graph.family,
+        "invocation": {
+            "kind": str(graph.invocation.kind),
+            "recipe": graph.invocation.recipe or None,
+            "argv": list(graph.invocation.argv),
+        },
+        "verdict": str(item.judgement.verdict),
+        "facts": _facts(graph.facts),
+        "reasons": [_finding(finding) for finding in item.judgement.reasons],
+        "advice": [_finding(finding) for finding in item.judgement.advice],
+        "fixable_by": str(item.fixed_by),
+        "changes": [
+            {
+                "text": outcome.change.text,
+                "flag": outcome.change.flag,
+                "argv": list(outcome.change.argv),
+                "verdict": str(outcome.judgement.verdict) if outcome.judgement else None,
+                "reasons": [reason.rule for reason in outcome.judgement.reasons] if outcome.judgement else [],
+            }
+            for outcome in item.outcomes
+        ],
+    }
+
+
+def _facts(facts: GraphFacts) -> dict[str, Any]:
+    held = facts.states
+    return {
+        "kind": _fact(facts.kind),
+        "states": None if held.value is None else [_state(state) for state in held.value],
+        "states_evidence": _places(held.evidence),
+        "states_reason": held.reason,
+        "query": _fact(facts.query),
+        "logits": _fact(facts.logits),
+        "kv": _fact(facts.kv),
+        "marks": [
+            {"trait": str(mark.trait), "detail": mark.detail, "evidence": _places(mark.evidence)}
+            for mark in facts.marks
+        ],
+    }
+
+
+def _fact(fact: Fact[Any]) -> dict[str, Any]:
+    return {
+        "value": None if fact.value is None else str(fact.value),
+        "evidence": _places(fact.evidence),
+        "reason": fact.reason,
+        "flags": sorted(fact.flags),
+    }
+
+
+def _state(state: State) -> dict[str, Any]:
+    return {
+        "name": state.name,
+        "role": str(state.role),
+        "shape": list(state.shape),
+        "evidence": _places(state.evidence),
+        "reason": state.reason,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        "message": finding.message,
+        "severity": str(finding.severity),
+        "confidence": str(finding.confidence),
+        "evidence": _places(finding.evidence),
+        "fix": finding.fix,
+    }
+
+
+def _model(model: Model) -> dict[str, Any]:
+    return {
+        "id": model.id,
+        "family": model.family,
+        "recipe": model.recipe or None,
+        "bundle": model.bundle,
+        "graphs": list(model.graphs),
+        "verdict": str(model.verdict),
+        "primary": model.primary,
+        "fixable_by": str(model.fixed_by),
+        "fix": model.fix,
+    }
+
+
+def _expectation(broken: Broken) -> dict[str, Any]:
+    return {
+        "expected": str(broken.expectation.verdict),
+        "model": broken.model,
+        "got": str(broken.got) if broken.got else None,
+        "message": broken.message,
+    }
+
+
+def _places(places: Iterable[Place]) -> list[dict[str, Any]]:
+    return [{"path": place.path, "line": place.line, "note": place.note} for place in places]

@@ -1,0 +1,1 @@
+"""Advice: rules that never change a verdict, one a file."""
