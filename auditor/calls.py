@@ -1,0 +1,261 @@
+"""Functions and calls: parameters, decorators, and what calling each kind of value gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import libcst as cst
+
+from auditor import operators
+from auditor.interpreter import MAX_DEPTH, Frame, Interpreter, RaiseSignal, Return
+from auditor.joins import join_all
+from auditor.places import Site
+from auditor.values import (
+    NONE,
+    Args,
+    Bound,
+    Class,
+    Const,
+    Env,
+    External,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Native,
+    NativeClass,
+    Seq,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    merge_flags,
+)
+
+_MAX_RECURSION = 24
+
+
+def make_function(it: Interpreter, node: cst.FunctionDef | cst.Lambda, name: str, frame: Frame) -> Function:
+    defaults: dict[str, Value] = {}
+    p = node.params
+    for param in (*p.posonly_params, *p.params, *p.kwonly_params):
+        if param.default is not None:
+            defaults[param.name.value] = it.eval(param.default, frame)
+    env = frame.env
+    if "__class_scope__" in env.names:
+        assert env.parent is not None
+        env = env.parent
+    generator = isinstance(node, cst.FunctionDef) and _yields(node.body)
+    is_async = isinstance(node, cst.FunctionDef) and node.asynchronous is not None
+    return Function(name, node, env, defaults, site=Site(frame.statement, node), generator=generator, is_async=is_async)
+
+
+_yielding: dict[int, tuple[Any, bool]] = {}
+
+
+def _yields(body: Any) -> bool:
+    found = _yielding.get(id(body))
+    if found is None or found[0] is not body:
+        found = _yielding[id(body)] = (body, _contains_yield(body))
+    return found[1]
+
+
+def _contains_yield(node: Any) -> bool:
+    if isinstance(node, cst.Yield):
+        return True
+    if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+        return False
+    return any(_contains_yield(c) for c in node.children)
+
+
+def make_decorated(it: Interpreter, node: cst.FunctionDef, frame: Frame) -> Value:
+    function: Value = make_function(it, node, node.name.value, frame)
+    for decorator in reversed(node.decorators):
+        function = _decorate(it, decorator, function, frame)
+    return function
+
+
+def _decorate(it: Interpreter, decorator: cst.Decorator, function: Value, frame: Frame) -> Value:
+    expr = decorator.decorator
+    target = expr.func if isinstance(expr, cst.Call) else expr
+    if isinstance(target, cst.Attribute) and target.attr.value in ("setter", "getter", "deleter"):
+        current = frame.env.names.get(getattr(target.value, "value", ""))
+        if target.attr.value == "setter" and isinstance(current, Function) and isinstance(function, Function):
+            current.setter = function
+            return current
+        return current or function
+    value = it.eval(expr, frame)
+    site = Site(frame.statement, decorator)
+    if isinstance(value, (Function, Bound, Class, Native, NativeClass)) or isinstance(value, Instance):
+        result = it.call(value, Args([function]), site)
+        return function if isinstance(result, Unknown) and isinstance(value, (Native, NativeClass)) else result
+    # a decorator that cannot be read keeps the function: wrappers that change shapes are not written this way
+    return function
+
+
+def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Value:
+    it.tick(site)
+    match function:
+        case Bound(function=f, receiver=r):
+            return call(it, f, Args([r, *args.pos], args.kw, args.more), site)
+        case Function():
+            return call_function(it, function, args, site)
+        case Native():
+            return _native(it, function, args, site)
+        case Class() | NativeClass():
+            from auditor.objects import instantiate
+
+            return instantiate(it, function, args, site)
+        case Instance():
+            return _call_instance(it, function, args, site)
+        case Union():
+            return it.each(function, lambda f: call(it, f, args, site))
+        case External():
+            return it.loader.call_external(it, function, args, site)
+        case ExternalObject():
+            return it.loader.call_external(it, External(f"{function.dotted}()", places=function.places), args, site, function)
+    return unread(it, function, args, site)
+
+
+def _native(it: Interpreter, function: Native, args: Args, site: Site | None) -> Value:
+    try:
+        return function.function(it, args, site)
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
+        return Unknown(f"`{function.name}` could not be evaluated with these arguments ({type(error).__name__})", places=(site,) if site else ())
+
+
+def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> Unknown:
+    """A call that nobody can read: its result is unknown, and so are the modules that it received."""
+    name = function.name if isinstance(function, Unknown) and function.name else getattr(function, "dotted", "") or "a value"
+    reason = function.reason if isinstance(function, Unknown) else f"the call to `{name}` cannot be read"
+    places = function.places if isinstance(function, Unknown) and function.places else ((site,) if site else ())
+    result = Unknown(reason, f"{name}()", places=places, flags=merge_flags([function, *args.all()]))
+    taint(it, args, Unknown(reason, places=places))
+    return result
+
+
+def taint(it: Interpreter, args: Args, cause: Unknown) -> None:
+    """Mark the modules among the arguments as changed by a call that nobody can read."""
+    from auditor.torch.modules import is_module
+
+    for v in args.all():
+        if isinstance(v, Instance) and is_module(v) and v.taint is None:
+            it.heap.touch(v)
+            v.taint = cause
+
+
+def _call_instance(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    from auditor.torch.modules import call_module, is_module
+
+    if is_module(obj):
+        return call_module(it, obj, args, site)
+    try:
+        method = it.get(obj, "__call__", site)
+    except RaiseSignal:
+        return Unknown("an object that is not callable is called", places=(site,) if site else ())
+    return it.call(method, args, site)
+
+
+def call_function(it: Interpreter, f: Function, args: Args, site: Site | None) -> Value:
+    """Run a function of the sources on `args`."""
+    if it.exhausted is not None:
+        return it.exhausted
+    depth = it.active.get(id(f.node), 0)
+    if it.depth >= MAX_DEPTH or depth >= _MAX_RECURSION:
+        reason = f"`{f.name}` calls itself too deeply" if depth >= _MAX_RECURSION else "calls nest too deeply"
+        return Unknown(reason, places=(site,) if site else ())
+    assert f.site is not None
+    env = Env(parent=f.env)
+    frame = Frame(env, f.site.statement, it.loader.module_of(f.env), f, _receiver(f, args))
+    bind(it, f, args, env, site)
+    if f.generator:
+        frame.yields = Seq("list", [])
+    if isinstance(f.node, cst.Lambda):
+        return it.eval(f.node.body, frame)
+    it.depth += 1
+    it.active[id(f.node)] = depth + 1
+    if site is not None:
+        it.stack.append(site)
+    conditions, mark = it.conditions, len(it.heap.pending)
+    worlds: list[tuple[Any, Any]]
+    try:
+        signal = it.run_block(f.node.body.body, frame)
+        worlds = it.heap.release(mark)
+        worlds[-1] = (signal, worlds[-1][1])
+    except RaiseSignal:
+        worlds = it.heap.release(mark)[:-1]
+        if not worlds:
+            raise
+    finally:
+        it.depth -= 1
+        it.active[id(f.node)] = depth
+        it.conditions = conditions
+        if site is not None:
+            it.stack.pop()
+    if len(worlds) > 1 or worlds[0][1]:
+        it._merge([(None, c) for _, c in worlds], ())
+    if frame.yields is not None:
+        return frame.yields
+    return join_all(s.value if isinstance(s, Return) else NONE for s, _ in worlds)
+
+
+def _receiver(f: Function, args: Args) -> Value | None:
+    return args.pos[0] if f.owner is not None and args.pos else None
+
+
+def bind(it: Interpreter, f: Function, args: Args, env: Env, site: Site | None) -> None:
+    """Bind arguments to parameters in `env`; what is missing becomes an unknown that says so."""
+    p = f.node.params
+    names = env.names
+    positional = [*p.posonly_params, *p.params]
+    keywords = dict(args.kw)
+    for i, param in enumerate(positional):
+        name = param.name.value
+        if i < len(args.pos):
+            names[name] = args.pos[i]
+        elif name in keywords:
+            names[name] = keywords.pop(name)
+    for param in p.kwonly_params:
+        if param.name.value in keywords:
+            names[param.name.value] = keywords.pop(param.name.value)
+    if isinstance(p.star_arg, cst.Param):
+        names[p.star_arg.name.value] = Seq("tuple", list(args.pos[len(positional) :]), args.more)
+    if p.star_kwarg is not None:
+        entries = {("str", k): (Const(k), v) for k, v in keywords.items()}
+        names[p.star_kwarg.name.value] = Mapping(entries, args.more)  # type: ignore[arg-type]
+    for param in (*positional, *p.kwonly_params):
+        name = param.name.value
+        if name in names:
+            continue
+        default = f.defaults.get(name)
+        if args.more is not None:
+            given = args.more.child(f".{name}")
+            names[name] = join_all([given, default]) if default is not None else given
+        elif default is not None:
+            names[name] = default
+        else:
+            names[name] = _missing(it, f, param, site)
+
+
+def _missing(it: Interpreter, f: Function, param: cst.Param, site: Site | None) -> Value:
+    name = param.name.value
+    kind = ""
+    if param.annotation is not None:
+        kind = annotation_kind(param.annotation.annotation)
+    place = Site(f.site.statement, param) if f.site is not None else site
+    return Unknown(f"nothing says what `{name}` of `{f.name}` is", name, kind, places=(place,) if place else ())
+
+
+def annotation_kind(node: Any) -> str:
+    """The Python type that an annotation names, as an `Unknown.kind`."""
+    if isinstance(node, cst.Name):
+        return node.value if node.value in ("int", "str", "bool", "float", "dict", "list") else "path" if node.value == "Path" else ""
+    return ""
+
+
+def argument_values(args: Args) -> frozenset[str]:
+    return merge_flags(args.all())
+
+
+__all__ = ["Tensor", "bind", "call", "make_decorated", "make_function", "operators", "replace", "taint", "unread"]

@@ -1,0 +1,219 @@
+"""Symbolic dimensions: integer polynomials over atoms, exact where a shape computation is exact.
+
+A dimension is an `int` or a `Poly`. An `Atom` stands for a number nobody knows before run time: the query length, a
+value of the configuration, or the result of an operation that is not polynomial. `Atom.query` says whether the number
+can depend on the query length; a dimension with such an atom is never taken for a constant.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+_ids = itertools.count()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atom:
+    """A number without a value. Two atoms are equal only when they are the same object."""
+
+    name: str
+    query: bool = False
+    wraps: bool = False
+    minimum: int = 1
+    number: int = field(default_factory=lambda: next(_ids))
+
+
+Monomial = tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Poly:
+    """A sum of monomials with integer coefficients, in a canonical order; never a plain integer."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    @property
+    def query(self) -> bool:
+        """Whether the value can depend on the query length."""
+        return any(a.query for m, _ in self.terms for a in m)
+
+    @property
+    def wraps(self) -> bool:
+        """Whether a modulo went into the value."""
+        return any(a.wraps for m, _ in self.terms for a in m)
+
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        return frozenset(a for m, _ in self.terms for a in m)
+
+    def __str__(self) -> str:
+        def term(m: Monomial, c: int) -> str:
+            names = "*".join(a.name for a in m)
+            return str(c) if not m else names if c == 1 else f"{c}*{names}"
+
+        return "+".join(term(m, c) for m, c in self.terms).replace("+-", "-")
+
+
+Dim = int | Poly
+
+_EMPTY: Monomial = ()
+_memo: dict[tuple[str, Dim, Dim], Atom] = {}
+
+
+def symbol(atom: Atom) -> Poly:
+    return Poly((((atom,), 1),))
+
+
+def _normal(terms: dict[Monomial, int]) -> Dim:
+    kept = {m: c for m, c in terms.items() if c}
+    if not kept:
+        return 0
+    if len(kept) == 1 and _EMPTY in kept:
+        return kept[_EMPTY]
+    return Poly(tuple(sorted(kept.items(), key=lambda t: [a.number for a in t[0]])))
+
+
+def _terms(d: Dim) -> tuple[tuple[Monomial, int], ...]:
+    return d.terms if isinstance(d, Poly) else ((_EMPTY, d),)
+
+
+def add(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    out = dict(_terms(a))
+    for m, c in _terms(b):
+        out[m] = out.get(m, 0) + c
+    return _normal(out)
+
+
+def neg(a: Dim) -> Dim:
+    return mul(a, -1)
+
+
+def sub(a: Dim, b: Dim) -> Dim:
+    return add(a, neg(b))
+
+
+def mul(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    out: dict[Monomial, int] = {}
+    for (m, c), (n, d) in itertools.product(_terms(a), _terms(b)):
+        key = tuple(sorted(m + n, key=lambda x: x.number))
+        out[key] = out.get(key, 0) + c * d
+    return _normal(out)
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    out: Dim = 1
+    for d in dims:
+        out = mul(out, d)
+    return out
+
+
+def exact_div(a: Dim, b: Dim) -> Dim | None:
+    """`a / b` when the division of polynomials leaves no remainder, else None."""
+    if b == 0:
+        return None
+    if b == 1:
+        return a
+    if a == b:
+        return 1
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b if a % b == 0 else None
+    divisor = _terms(b)
+    rest = dict(_terms(a))
+    quotient: dict[Monomial, int] = {}
+    lead, lead_c = max(divisor, key=_order)
+    for _ in range(32):
+        if not rest:
+            return _normal(quotient)
+        m, c = max(rest.items(), key=_order)
+        q = _monomial_div(m, lead)
+        if q is None or c % lead_c:
+            return None
+        quotient[q] = quotient.get(q, 0) + c // lead_c
+        for n, d in divisor:
+            key = tuple(sorted(q + n, key=lambda x: x.number))
+            rest[key] = rest.get(key, 0) - c // lead_c * d
+            if not rest[key]:
+                del rest[key]
+    return None
+
+
+def _order(term: tuple[Monomial, int]) -> tuple[int, list[int]]:
+    return len(term[0]), [a.number for a in term[0]]
+
+
+def _monomial_div(m: Monomial, n: Monomial) -> Monomial | None:
+    left = list(m)
+    for a in n:
+        if a not in left:
+            return None
+        left.remove(a)
+    return tuple(left)
+
+
+def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
+    """The memoized result of a non-polynomial operation: equal operands give the equal dimension."""
+    atom = _memo.get((op, a, b))
+    if atom is None:
+        query = any(isinstance(d, Poly) and d.query for d in (a, b))
+        wraps = op == "mod" or any(isinstance(d, Poly) and d.wraps for d in (a, b))
+        atom = _memo[(op, a, b)] = Atom(f"{op}({a},{b})", query, wraps)
+    return symbol(atom)
+
+
+def floordiv(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b if b else opaque("div", a, b)
+    exact = exact_div(a, b)
+    return opaque("div", a, b) if exact is None else exact
+
+
+def mod(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int) and b:
+        return a % b
+    return opaque("mod", a, b)
+
+
+def either(a: Dim, b: Dim) -> Dim:
+    """The join of two dimensions: equal ones stay, others become one unknown number."""
+    if a == b:
+        return a
+    first, second = sorted((a, b), key=str)
+    return opaque("either", first, second)
+
+
+def depends_on_query(d: Dim) -> bool:
+    return isinstance(d, Poly) and d.query
+
+
+def less(a: Dim, b: Dim) -> bool | None:
+    """`a < b` for every value that the atoms can have (each at least its `minimum`), or None when that cannot be told."""
+    d = sub(b, a)
+    if isinstance(d, int):
+        return d > 0
+    least = 0
+    for m, c in d.terms:
+        bound = c
+        for atom in m:
+            bound *= atom.minimum
+        least += bound
+    rest = [c for m, c in d.terms if m]
+    if all(c > 0 for c in rest) and least > 0:
+        return True
+    if all(c < 0 for c in rest) and least <= 0:
+        return False
+    return None
+
+
+def equal(a: Dim, b: Dim) -> bool | None:
+    """`a == b` for every value of the atoms, or None when that cannot be told."""
+    if a == b:
+        return True
+    if less(a, b) or less(b, a):
+        return False
+    return False if isinstance(a, int) and isinstance(b, int) else None

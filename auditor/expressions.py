@@ -1,0 +1,550 @@
+"""What each expression node means."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import libcst as cst
+
+from auditor import operators
+from auditor.containers import get_item, iterate, make_slice
+from auditor.interpreter import Frame, Interpreter, RaiseSignal
+from auditor.joins import join_all
+from auditor.places import Site
+from auditor.values import (
+    NONE,
+    Args,
+    Const,
+    Env,
+    External,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Num,
+    Pattern,
+    Seq,
+    Star,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    key_of,
+    merge_flags,
+    merge_places,
+    text_of,
+)
+
+
+def evaluate(it: Interpreter, node: Any, frame: Frame) -> Value:
+    handler = _EVAL.get(type(node))
+    if handler is None:
+        return Unknown(f"{type(node).__name__} is not evaluated", places=(Site(frame.statement, node),))
+    return handler(it, node, frame)
+
+
+def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
+    env: Env | None = frame.env
+    while env is not None:
+        if env.redirect and name in env.redirect:
+            env = env.redirect[name]
+        found = env.names.get(name)
+        if found is not None:
+            return found
+        if env.module is not None:
+            found = it.loader.name_in(it, env.module, name)
+            if found is not None:
+                return found
+        env = env.parent
+    builtin = it.loader.builtins.get(name)
+    if builtin is not None:
+        return builtin
+    return Unknown(f"the name `{name}` is not defined anywhere that was read", name, places=(Site(frame.statement, node),))
+
+
+_CONSTANTS = {"None": None, "True": True, "False": False}
+
+
+def _name(it: Interpreter, node: cst.Name, frame: Frame) -> Value:
+    if node.value in _CONSTANTS:
+        found = it.literals.get(id(node))
+        if found is None:
+            found = it.literals[id(node)] = Const(_CONSTANTS[node.value], places=(Site(frame.statement, node),))
+        return found
+    return lookup(it, node.value, frame, node)
+
+
+def _literal(it: Interpreter, node: Any, frame: Frame) -> Value:
+    found = it.literals.get(id(node))
+    if found is None:
+        found = it.literals[id(node)] = Const(_literal_value(node), places=(Site(frame.statement, node),))
+    return found
+
+
+def _literal_value(node: Any) -> Any:
+    if isinstance(node, cst.Ellipsis):
+        return ...
+    try:
+        return ast.literal_eval(node.value)
+    except (ValueError, SyntaxError, MemoryError):
+        return node.value
+
+
+def _concatenated(it: Interpreter, node: cst.ConcatenatedString, frame: Frame) -> Value:
+    return operators.binary("+", it.eval(node.left, frame), it.eval(node.right, frame))
+
+
+def _formatted(it: Interpreter, node: cst.FormattedString, frame: Frame) -> Value:
+    out = ""
+    sources: list[Value] = []
+    for part in node.parts:
+        if isinstance(part, cst.FormattedStringText):
+            raw = part.value.replace("{{", "{").replace("}}", "}")
+            out += raw if "r" in node.prefix.lower() or "\\" not in raw else _unescape(raw)
+            continue
+        value = it.eval(part.expression, frame)
+        sources.append(value)
+        out += format_value(value, _format_spec(it, part, frame), part.conversion)
+    result = operators.pattern(out, *sources)
+    result.places = merge_places((Site(frame.statement, node),), result.places)
+    return result
+
+
+def _unescape(raw: str) -> str:
+    try:
+        return str(ast.literal_eval('"""' + raw.replace('"', '\\"') + '"""'))
+    except (ValueError, SyntaxError):
+        return raw
+
+
+def _format_spec(it: Interpreter, part: cst.FormattedStringExpression, frame: Frame) -> str | None:
+    if part.format_spec is None:
+        return ""
+    spec = ""
+    for p in part.format_spec:
+        if isinstance(p, cst.FormattedStringText):
+            spec += p.value
+        else:
+            text = format_value(it.eval(p.expression, frame), "", None)
+            if "*" in text:
+                return None
+            spec += text
+    return spec
+
+
+def format_value(value: Value, spec: str | None, conversion: str | None) -> str:
+    """The text that an f-string or `str()` gives, with `*` for what is unknown."""
+    if isinstance(value, Const):
+        if spec is None:
+            return "*"
+        try:
+            return f"{value.value!r}" if conversion == "r" else format(value.value, spec)
+        except (TypeError, ValueError):
+            return "*"
+    text = text_of(value)
+    if text is not None:
+        return text if conversion != "r" else f"'{text}'"
+    if isinstance(value, Instance):
+        inner = value.payload
+        if isinstance(inner, (Const, Pattern)):
+            return text_of(inner) or "*"
+    if isinstance(value, Union):
+        texts = {format_value(o, spec, conversion) for o in value.options}
+        return texts.pop() if len(texts) == 1 else "*"
+    return "*"
+
+
+def _collect(it: Interpreter, elements: Any, frame: Frame) -> tuple[list[Value], Unknown | None]:
+    items: list[Value] = []
+    rest: Unknown | None = None
+    for e in elements:
+        if isinstance(e, cst.StarredElement):
+            more = iterate(it, it.eval(e.value, frame), Site(frame.statement, e))
+            items += more.items
+            rest = rest or more.rest
+        else:
+            items.append(it.eval(e.value, frame))
+    return items, rest
+
+
+def _sequence(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
+    def handler(it: Interpreter, node: Any, frame: Frame) -> Value:
+        items, rest = _collect(it, node.elements, frame)
+        if kind == "set":
+            items = unique(items)
+        return Seq(kind, items, rest, places=(Site(frame.statement, node),), flags=it.conditions)
+
+    return handler
+
+
+def unique(items: list[Value]) -> list[Value]:
+    out: dict[Any, Value] = {}
+    for i in items:
+        out.setdefault(key_of(i) or ("id", id(i)), i)
+    return list(out.values())
+
+
+def _dict(it: Interpreter, node: cst.Dict, frame: Frame) -> Value:
+    result = Mapping(places=(Site(frame.statement, node),), flags=it.conditions)
+    for e in node.elements:
+        if isinstance(e, cst.StarredDictElement):
+            update_mapping(it, result, it.eval(e.value, frame))
+            continue
+        key, value = it.eval(e.key, frame), it.eval(e.value, frame)
+        put(result, key, value, Site(frame.statement, e))
+    return result
+
+
+def put(target: Mapping, key: Value, value: Value, site: Site | None) -> None:
+    k = key_of(key)
+    if k is None:
+        target.rest = target.rest or operators.unknown_from("an entry under a key that is not known", "", key)
+        return
+    target.entries[k] = (key, value)
+
+
+def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
+    it.heap.touch(target)
+    if isinstance(source, Mapping):
+        target.entries.update(source.entries)
+        target.rest = target.rest or source.rest
+        target.flags = target.flags | source.flags
+    elif isinstance(source, Seq) and source.exact:
+        for pair in source.items:
+            if isinstance(pair, Seq) and len(pair.items) == 2:
+                put(target, pair.items[0], pair.items[1], None)
+    elif not (isinstance(source, Const) and source.value is None):
+        target.rest = target.rest or operators.unknown_from("entries of a dict that is not known", "dict", source)
+
+
+def _binary(it: Interpreter, node: cst.BinaryOperation, frame: Frame) -> Value:
+    return binary(it, _BINARY[type(node.operator)], it.eval(node.left, frame), it.eval(node.right, frame), Site(frame.statement, node))
+
+
+def binary(it: Interpreter, op: str, a: Value, b: Value, site: Site) -> Value:
+    """`a op b` for every kind of value."""
+    if isinstance(a, Union) or isinstance(b, Union):
+        if isinstance(a, Union):
+            return it.each(a, lambda x: binary(it, op, x, b, site))
+        return it.each(b, lambda y: binary(it, op, a, y, site))
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        from auditor.torch.ops import tensor_binary
+
+        return tensor_binary(it, op, a, b, site)
+    for x, name, other in ((a, _DUNDER.get(op), b), (b, _RDUNDER.get(op), a)):
+        if isinstance(x, Instance) and name:
+            try:
+                method = it.get(x, name, site)
+            except RaiseSignal:
+                continue
+            return it.call(method, Args([other]), site)
+    result = operators.binary(op, a, b)
+    if isinstance(result, Unknown) and not result.places:
+        result.places = (site,)
+    return result
+
+
+_DUNDER = {"+": "__add__", "-": "__sub__", "*": "__mul__", "/": "__truediv__", "//": "__floordiv__", "%": "__mod__", "|": "__or__"}
+_RDUNDER = {"+": "__radd__", "*": "__rmul__", "/": "__rtruediv__", "-": "__rsub__"}
+
+
+def _boolean(it: Interpreter, node: cst.BooleanOperation, frame: Frame) -> Value:
+    left = it.eval(node.left, frame)
+    stop = isinstance(node.operator, cst.Or)
+    return _short_circuit(it, left, stop, node, frame)
+
+
+def _short_circuit(it: Interpreter, left: Value, stop: bool, node: cst.BooleanOperation, frame: Frame) -> Value:
+    if isinstance(left, Union):
+        kept = [o for o in left.options if operators.truth(o) is stop]
+        if len(kept) == len(left.options):
+            return left
+        if not kept and all(operators.truth(o) is (not stop) for o in left.options):
+            return _flagged(it.eval(node.right, frame), left)
+        maybe = [o for o in left.options if operators.truth(o) is not (not stop)]
+        return it.choose([lambda: join_all(maybe), lambda: it.eval(node.right, frame)])
+    known = operators.truth(left)
+    if known is stop:
+        return left
+    if known is not None:
+        saved, it.conditions = it.conditions, it.conditions | left.flags
+        try:
+            return _flagged(it.eval(node.right, frame), left)
+        finally:
+            it.conditions = saved
+    return it.choose([lambda: left, lambda: it.eval(node.right, frame)])
+
+
+def _flagged(value: Value, source: Value) -> Value:
+    """`value`, which depends on the flags of `source` too."""
+    if not source.flags or source.flags <= value.flags:
+        return value
+    if isinstance(value, (Const, Pattern, Num, Tensor)):
+        return replace(value, flags=value.flags | source.flags)
+    if isinstance(value, (Seq, Mapping, Unknown)):
+        value.flags = value.flags | source.flags
+    return value
+
+
+def _comparison(it: Interpreter, node: cst.Comparison, frame: Frame) -> Value:
+    left = it.eval(node.left, frame)
+    result: Value | None = None
+    for target in node.comparisons:
+        right = it.eval(target.comparator, frame)
+        op = _comparison_name(target.operator)
+        if (isinstance(left, Tensor) or isinstance(right, Tensor)) and op not in ("is", "is not", "in", "not in"):
+            from auditor.torch.ops import tensor_binary
+
+            one = tensor_binary(it, op, left, right, Site(frame.statement, node))
+        else:
+            one = operators.compare(op, left, right)
+        if isinstance(one, Unknown) and not one.places:
+            one.places = (Site(frame.statement, node),)
+        result = one if result is None else _and(result, one)
+        left = right
+    assert result is not None
+    return result
+
+
+def _and(a: Value, b: Value) -> Value:
+    x, y = operators.truth(a), operators.truth(b)
+    if x is False or y is False:
+        return operators.derived(False, a, b)
+    return operators.derived(True, a, b) if x and y else operators.unknown_from("a comparison that is not known", "bool", a, b)
+
+
+def _comparison_name(op: Any) -> str:
+    return _COMPARE[type(op)]
+
+
+def _unary(it: Interpreter, node: cst.UnaryOperation, frame: Frame) -> Value:
+    value = it.eval(node.expression, frame)
+    op = {cst.Not: "not", cst.Minus: "-", cst.Plus: "+", cst.BitInvert: "~"}[type(node.operator)]
+    if isinstance(value, Tensor) and op != "not":
+        return replace(value, base=None, data=None)
+    return operators.unary(op, value)
+
+
+def _conditional(it: Interpreter, node: cst.IfExp, frame: Frame) -> Value:
+    test = it.eval(node.test, frame)
+    known = operators.truth(test)
+    if known is None:
+        from auditor.statements import narrowed
+
+        return it.choose([
+            lambda: narrowed(it, node.test, True, frame, lambda: it.eval(node.body, frame)),
+            lambda: narrowed(it, node.test, False, frame, lambda: it.eval(node.orelse, frame)),
+        ])
+    return _flagged(it.eval(node.body if known else node.orelse, frame), test)
+
+
+def _attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
+    return it.get(it.eval(node.value, frame), node.attr.value, Site(frame.statement, node))
+
+
+def _subscript(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
+    return get_item(it, it.eval(node.value, frame), index_of(it, node, frame), Site(frame.statement, node))
+
+
+def index_of(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
+    parts = [_slice_part(it, e.slice, frame) for e in node.slice]
+    trailing = len(node.slice) == 1 and isinstance(node.slice[0].comma, cst.Comma)
+    return parts[0] if len(parts) == 1 and not trailing else Seq("tuple", parts)
+
+
+def _slice_part(it: Interpreter, part: Any, frame: Frame) -> Value:
+    if isinstance(part, cst.Index):
+        return it.eval(part.value, frame)
+    bounds = [it.eval(x, frame) if x is not None else NONE for x in (part.lower, part.upper, part.step)]
+    return make_slice(*bounds, site=Site(frame.statement, part))
+
+
+def _lambda(it: Interpreter, node: cst.Lambda, frame: Frame) -> Value:
+    from auditor.calls import make_function
+
+    return make_function(it, node, "<lambda>", frame)
+
+
+def _await(it: Interpreter, node: cst.Await, frame: Frame) -> Value:
+    return it.eval(node.expression, frame)
+
+
+def _yield(it: Interpreter, node: cst.Yield, frame: Frame) -> Value:
+    value: Value = NONE
+    if isinstance(node.value, cst.From):
+        source = iterate(it, it.eval(node.value.item, frame), Site(frame.statement, node))
+        items, rest = source.items, source.rest
+    else:
+        items, rest = [it.eval(node.value, frame) if node.value is not None else NONE], None
+    if frame.yields is not None:
+        it.heap.touch(frame.yields)
+        frame.yields.items += items
+        frame.yields.rest = frame.yields.rest or rest
+    return value
+
+
+def _named(it: Interpreter, node: cst.NamedExpr, frame: Frame) -> Value:
+    from auditor.statements import assign
+
+    value = it.eval(node.value, frame)
+    env = frame.env
+    while env.parent is not None and env.redirect.get("") is not None:
+        env = env.parent
+    assign(it, node.target, value, replace(frame, env=env))
+    return value
+
+
+def _comprehension(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
+    def handler(it: Interpreter, node: Any, frame: Frame) -> Value:
+        site = Site(frame.statement, node)
+        out: Value = Mapping(places=(site,)) if kind == "dict" else Seq(kind, [], places=(site,))
+        scope = Env(parent=frame.env, redirect={"": frame.env})
+        inner = replace(frame, env=scope)
+
+        def emit() -> None:
+            if isinstance(out, Mapping):
+                key, value = it.eval(node.key, inner), it.eval(node.value, inner)
+                it.heap.touch(out)
+                put(out, key, value, site)
+            elif isinstance(out, Seq):
+                value = it.eval(node.elt, inner)
+                it.heap.touch(out)
+                out.items.append(value)
+
+        from auditor.statements import run_comprehension
+
+        run_comprehension(it, node.for_in, inner, emit)
+        if kind == "set" and isinstance(out, Seq):
+            out.items = unique(out.items)
+        return out
+
+    return handler
+
+
+def _call(it: Interpreter, node: cst.Call, frame: Frame) -> Value:
+    function = it.eval(node.func, frame)
+    args = Args()
+    site = Site(frame.statement, node)
+    for a in node.args:
+        value = it.eval(a.value, frame)
+        if a.star == "*":
+            more = iterate(it, value, site)
+            if more.exact:
+                args.pos += more.items
+            else:
+                args.more = more.rest or Unknown("arguments splatted from a sequence of unknown length", places=(site,))
+        elif a.star == "**":
+            _splat(it, args, value, site)
+        elif a.keyword is not None:
+            args.kw[a.keyword.value] = value
+        else:
+            args.pos.append(value)
+    if isinstance(function, Function) and function.name == "super":
+        return function
+    if isinstance(node.func, cst.Name) and node.func.value in _FRAME_CALLS:
+        handled = _FRAME_CALLS[node.func.value](it, function, args, frame, site)
+        if handled is not None:
+            return handled
+    return it.call(function, args, site)
+
+
+def _splat(it: Interpreter, args: Args, value: Value, site: Site) -> None:
+    if isinstance(value, Union):
+        mappings = [o for o in value.options if isinstance(o, Mapping)]
+        value = mappings[0] if len(mappings) == 1 and len(value.options) == 1 else value
+    if isinstance(value, Instance) and isinstance(value.payload, Mapping):
+        value = value.payload
+    if isinstance(value, Mapping):
+        for key, entry in value.entries.values():
+            name = text_of(key)
+            if name is not None and "*" not in name:
+                args.kw[name] = entry
+            else:
+                args.more = Unknown("keyword arguments under names that are not known", places=(site,))
+        args.more = args.more or value.rest
+    elif not (isinstance(value, Const) and value.value is None):
+        args.more = operators.unknown_from("keyword arguments splatted from a dict that is not known", "dict", value)
+
+
+def _super(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
+    from auditor.objects import make_super
+
+    if args.pos:
+        return make_super(it, args.pos[0], args.pos[1] if len(args.pos) > 1 else frame.receiver)
+    if frame.function is not None and frame.function.owner is not None and frame.receiver is not None:
+        return make_super(it, frame.function.owner, frame.receiver)
+    return Unknown("super() outside a method", places=(site,))
+
+
+def _locals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
+    names = frame.env.names
+    return Mapping({("str", n): (Const(n), v) for n, v in names.items()})
+
+
+def _globals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
+    names = frame.module.env.names
+    return Mapping({("str", n): (Const(n), v) for n, v in names.items()}, Unknown("names of the module that were not read"))
+
+
+_FRAME_CALLS = {"super": _super, "locals": _locals, "globals": _globals}
+
+_COMPARE: dict[type, str] = {
+    cst.Equal: "==",
+    cst.NotEqual: "!=",
+    cst.LessThan: "<",
+    cst.LessThanEqual: "<=",
+    cst.GreaterThan: ">",
+    cst.GreaterThanEqual: ">=",
+    cst.Is: "is",
+    cst.IsNot: "is not",
+    cst.In: "in",
+    cst.NotIn: "not in",
+}
+_BINARY: dict[type, str] = {
+    cst.Add: "+",
+    cst.Subtract: "-",
+    cst.Multiply: "*",
+    cst.Divide: "/",
+    cst.FloorDivide: "//",
+    cst.Modulo: "%",
+    cst.Power: "**",
+    cst.LeftShift: "<<",
+    cst.RightShift: ">>",
+    cst.BitAnd: "&",
+    cst.BitOr: "|",
+    cst.BitXor: "^",
+    cst.MatrixMultiply: "@",
+}
+_EVAL: dict[type, Callable[[Interpreter, Any, Frame], Value]] = {
+    cst.Name: _name,
+    cst.SimpleString: _literal,
+    cst.Integer: _literal,
+    cst.Float: _literal,
+    cst.Imaginary: _literal,
+    cst.Ellipsis: _literal,
+    cst.ConcatenatedString: _concatenated,
+    cst.FormattedString: _formatted,
+    cst.Tuple: _sequence("tuple"),
+    cst.List: _sequence("list"),
+    cst.Set: _sequence("set"),
+    cst.Dict: _dict,
+    cst.BinaryOperation: _binary,
+    cst.BooleanOperation: _boolean,
+    cst.Comparison: _comparison,
+    cst.UnaryOperation: _unary,
+    cst.IfExp: _conditional,
+    cst.Attribute: _attribute,
+    cst.Subscript: _subscript,
+    cst.Lambda: _lambda,
+    cst.Await: _await,
+    cst.Yield: _yield,
+    cst.NamedExpr: _named,
+    cst.ListComp: _comprehension("list"),
+    cst.SetComp: _comprehension("set"),
+    cst.GeneratorExp: _comprehension("list"),
+    cst.DictComp: _comprehension("dict"),
+    cst.Call: _call,
+}

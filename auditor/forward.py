@@ -1,0 +1,115 @@
+"""Evaluating an exported module's `forward` on a query of symbolic length, and reading the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from auditor import dims
+from auditor.containers import iterate
+from auditor.dims import Atom, Dim
+from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
+from auditor.places import Site
+from auditor.torch.events import Events
+from auditor.torch.modules import call_module
+from auditor.torch.ops import storage
+from auditor.values import Args, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of a graph: its name, the example value, the shape it is evaluated with, and whether it is the query."""
+
+    name: str
+    value: Value
+    tensor: Tensor | None
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What `forward` gave: named outputs in order, what happened on the way, or why it could not be followed."""
+
+    outputs: tuple[tuple[str, Value], ...]
+    events: Events
+    reason: Unknown | None = None
+
+
+QUERY = Atom("q", query=True, minimum=2)
+
+
+def query_dim() -> Dim:
+    """The symbolic query length: at least 2, because a verify pass has K+1 rows."""
+    return dims.symbol(QUERY)
+
+
+def evaluate(it: Interpreter, module: Value, inputs: tuple[Input, ...], site: Site | None) -> Outcome:
+    """Run `forward` on the inputs, in a journal frame that is undone: the script goes on as if nothing had happened."""
+    events = Events()
+    if not isinstance(module, Instance):
+        reason = module if isinstance(module, Unknown) else Unknown("the exported module is not known", places=(site,) if site else ())
+        return Outcome((), events, reason)
+    keywords = {i.name: (i.tensor if i.tensor is not None else i.value) for i in inputs}
+    saved, conditions, raised, met = it.events, it.conditions, it.maybe_raised, it.sinks.mark()
+    it.events, it.conditions, it.maybe_raised = events, frozenset(), []
+    mark = len(it.heap.pending)
+    it.heap.open()
+    result: Value
+    try:
+        positional = [v for n, v in keywords.items() if n.startswith("arg") and n[3:].isdigit()]
+        named = {n: v for n, v in keywords.items() if not (n.startswith("arg") and n[3:].isdigit())}
+        result = call_module(it, module, Args(positional, named), site)
+        outputs = tuple(named_outputs(it, result, site))
+    except ExitSignal:
+        return Outcome((), events, Unknown("`forward` ends the process", places=(site,) if site else ()))
+    except RaiseSignal as error:
+        where = (error.value.places if error.value is not None else ()) or ((site,) if site else ())
+        return Outcome((), events, Unknown(f"`forward` raises {error.kind} with these inputs", places=where))
+    finally:
+        it.heap.release(mark)
+        it.heap.undo(it.heap.frames.pop())
+        it.events, it.conditions, it.maybe_raised = saved, conditions, raised
+        it.sinks.rollback(met)
+    if isinstance(result, Unknown):
+        return Outcome((), events, result)
+    return Outcome(outputs, events)
+
+
+def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tuple[str, Value]]:
+    """The outputs of a forward result, flattened as `torch.export` does."""
+    match result:
+        case Tensor() | Unknown():
+            return [("", result)]
+        case Mapping():
+            return [(text_of(k) or "", v) for k, v in result.entries.values() if isinstance(v, (Tensor, Unknown, Union))]
+        case Seq():
+            return [pair for i in result.items for pair in named_outputs(it, i, site)]
+        case Instance(payload=Seq() as inner):
+            return named_outputs(it, inner, site)
+        case Instance(attrs=attrs):
+            return [(n, v) for n, v in attrs.items() if isinstance(v, (Tensor, Unknown, Union))]
+        case Union():
+            return [("", result)]
+    return []
+
+
+def symbolic(value: Value, query_axis: int | None, dynamic: dict[int, str], name: str, as_query: Dim) -> Tensor | None:
+    """The example tensor with the query axis and the other dynamic axes made symbolic."""
+    if not isinstance(value, Tensor) or value.shape is None:
+        return None
+    shape = list(value.shape)
+    for axis, label in dynamic.items():
+        if -len(shape) <= axis < len(shape):
+            shape[axis] = dims.symbol(_named(label or f"{name}[{axis}]"))
+    if query_axis is not None and query_axis < len(shape):
+        shape[query_axis] = as_query
+    return replace(value, shape=tuple(shape), base=storage(name, "input"), cuts=(), tags=frozenset(), data=None)
+
+
+_atoms: dict[str, Atom] = {}
+
+
+def _named(label: str) -> Atom:
+    return _atoms.setdefault(label, Atom(label, minimum=2))
+
+
+__all__ = ["Input", "Outcome", "evaluate", "iterate", "query_dim", "symbolic"]

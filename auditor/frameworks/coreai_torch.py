@@ -1,0 +1,246 @@
+"""coreai-torch: `TorchConverter`, the programs it makes, composite layers and Metal kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from auditor import dims
+from auditor.containers import iterate
+from auditor.expressions import format_value
+from auditor.frameworks.tables import tables
+from auditor.frameworks.torch_export import Program, dynamic_dims, dynamic_entry
+from auditor.graph_facts import Declaration, Declared, Dimension, compute, names_of
+from auditor.interpreter import Interpreter
+from auditor.objects import OBJECT
+from auditor.places import Site
+from auditor.sinks import Export
+from auditor.torch.layers import layer
+from auditor.torch.ops import attention, matmul
+from auditor.torch.tensors import as_tensor, result, sizes, unknown_tensor
+from auditor.values import NONE, Args, Class, Const, ExternalObject, Instance, Mapping, Native, NativeClass, Seq, Tensor, Union, Unknown, Value, text_of
+
+
+@dataclass(slots=True, eq=False)
+class Staged:
+    """The exports of one converter or program."""
+
+    exports: list[Export] = field(default_factory=list)
+
+
+def _new(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Instance(CONVERTER, payload=Staged(), places=(site,) if site else ())
+
+
+def _add_exported_program(it: Interpreter, args: Args, site: Site | None) -> Value:
+    program = args.get(1, "exported_program") or NONE
+    return _stage(it, args, program, site)
+
+
+def _add_pytorch_module(it: Interpreter, args: Args, site: Site | None) -> Value:
+    model, function = args.get(1, "model") or NONE, args.kw.get("export_fn")
+    if function is None:
+        program: Value = Unknown("the module is exported without an `export_fn`", places=(site,) if site else ())
+    else:
+        program = it.call(function, Args([model]), site)
+    return _stage(it, args, program, site)
+
+
+def _stage(it: Interpreter, args: Args, program: Value, site: Site | None) -> Value:
+    converter = args.pos[0]
+    options = program.options if isinstance(program, Union) else (program,)
+    for option in options:
+        export = _exported(it, args, option, site)
+        if isinstance(converter, Instance) and isinstance(converter.payload, Staged):
+            converter.payload.exports.append(export)
+    return converter
+
+
+def _exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> Export:
+    assert site is not None
+    declaration = declare(args, program, site)
+    name = text_of(args.kw.get("entrypoint_name", Const("main"))) or "*"
+    module = declaration.module
+    family = module.cls.name if isinstance(module, Instance) and isinstance(module.cls, (Class, NativeClass)) else ""
+    export = Export(site, tuple(it.stack), name, compute(it, declaration), family, it.conditions)
+    it.sinks.export(export)
+    return export
+
+
+def declare(args: Args, program: Value, site: Site) -> Declaration:
+    """The converter call as a declaration."""
+    input_names, output_names = names_of(args.kw.get("input_names")), names_of(args.kw.get("output_names"))
+    state_source = args.kw.get("state_names")
+    state_names = names_of(state_source)
+    if args.more is not None and state_source is None:
+        state_names = args.more
+    if isinstance(program, Instance) and isinstance(program.payload, Program):
+        p = program.payload
+        inputs, module, more = tuple(declared_inputs(p)), p.module, p.more
+    else:
+        inputs, module = (), program
+        more = program if isinstance(program, Unknown) else Unknown("the exported program is not known", places=program.places)
+    known_inputs = input_names if isinstance(input_names, tuple) else None
+    known_outputs = output_names if isinstance(output_names, tuple) else None
+    return Declaration(module, inputs, known_inputs, known_outputs, state_names, state_source, more, site)
+
+
+def declared_inputs(p: Program) -> list[Declared]:
+    out = []
+    for n, (name, value) in enumerate(p.inputs):
+        entry = dynamic_entry(p, name, n)
+        found = dynamic_dims(entry)
+        axes = None
+        if found is not None:
+            axes = {axis: Dimension(True, label=_label(v), source=v) for axis, v in found.items()}
+        source = entry if entry is not None else p.dynamic
+        out.append(Declared(name, value, axes, source))
+    return out
+
+
+def _label(v: Value) -> str:
+    return text_of(v.attrs["name"]) or "" if isinstance(v, Instance) and "name" in v.attrs else ""
+
+
+def _to_coreai(it: Interpreter, args: Args, site: Site | None) -> Value:
+    converter = args.pos[0]
+    staged = converter.payload if isinstance(converter, Instance) else None
+    return Instance(PROGRAM, payload=staged, places=(site,) if site else ())
+
+
+def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
+    program, path = args.pos[0], args.get(1, "path", "asset_path")
+    if isinstance(program, Instance) and isinstance(program.payload, Staged) and path is not None:
+        text = format_value(path, "", None)
+        for export in program.payload.exports:
+            export.bundle = export.bundle or text
+            export.flags = export.flags | path.flags
+    return NONE
+
+
+def _self(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return args.pos[0]
+
+
+def _quiet(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Any other method of a converter or program changes nothing that a fact reads."""
+    return Native("method", lambda it, inner, site: NONE)
+
+
+CONVERTER = NativeClass(
+    "coreai_torch.TorchConverter",
+    {
+        "__new__": _new,
+        "add_exported_program": _add_exported_program,
+        "add_pytorch_module": _add_pytorch_module,
+        "to_coreai": _to_coreai,
+        "__getattr__": _quiet,
+    },
+    (OBJECT,),
+)
+PROGRAM = NativeClass(
+    "coreai.authoring.AIProgram",
+    {"save_asset": _save, "save": _save, "__getattr__": _quiet},
+    (OBJECT,),
+)
+
+
+# -- kernels ----------------------------------------------------------------------------------------------------
+
+
+def _kernel(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A custom kernel: its results have the shapes that the call says, whatever goes in."""
+    given = args.kw.get("result_shapes")
+    inputs = [t for t in (as_tensor(a) for a in args.pos[1:]) if t is not None]
+    if given is None or site is None:
+        return unknown_tensor("a kernel call without result shapes", site, *inputs)
+    outputs: list[Value] = []
+    rows = False
+    for shape in iterate(it, given, site).items:
+        target = sizes(it, [shape], site)
+        made = result(tuple(target) if target is not None else None, *inputs, site=site)
+        if target is None:
+            made = unknown_tensor("a kernel whose result shape is not known", site, *inputs)
+        rows = rows or target is None or any(dims.depends_on_query(d) for d in target)
+        outputs.append(made)
+    takes_rows = any(t.shape is not None and any(dims.depends_on_query(d) for d in t.shape) for t in inputs)
+    squeezed = any("one-row" in t.tags for t in inputs)
+    if it.events is not None and (squeezed or (takes_rows and not rows)):
+        name = text_of(_kernel_name(args.pos[0])) or "a kernel"
+        it.events.row_kernels.append((site, f"`{name}` gives the same rows whatever S is"))
+    if len(outputs) == 1:
+        return outputs[0]
+    return Seq("tuple", outputs)
+
+
+def _kernel_name(kernel: Value) -> Value:
+    return kernel.attrs.get("name", NONE) if isinstance(kernel, Instance) else NONE
+
+
+def _kernel_init(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    name = args.get(1, "name")
+    if name is not None:
+        obj.attrs["name"] = name
+    return NONE
+
+
+KERNEL = NativeClass("coreai_torch.TorchMetalKernel", {"__init__": _kernel_init, "__call__": _kernel, "__getattr__": _quiet}, (OBJECT,))
+
+
+# -- composite layers -------------------------------------------------------------------------------------------
+
+
+def _layers() -> dict[str, Value]:
+    out: dict[str, Value] = {}
+    for spec in tables().layers:
+        made = layer(spec["name"].rsplit(".", 1)[-1], spec.get("parameters", ""), _forward(spec))
+        made.name = spec["name"]
+        out[spec["name"]] = made
+    return out
+
+
+def _forward(spec: dict[str, object]):  # type: ignore[no-untyped-def]
+    def forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+        if "attention" in spec:
+            return attention(it, args, site)
+        if "gather_matmul" in spec:
+            return _gather_matmul(it, args, site)
+        if "returns" in spec:
+            return Seq("tuple", [_like(args, str(r["like"]), site) for r in spec["returns"]])  # type: ignore[index,attr-defined]
+        return _like(args, str(spec["like"]), site)
+
+    return forward
+
+
+_POSITIONS = {"query": 0, "key": 1, "value": 2, "g": 3, "beta": 4, "initial_state": 5}
+
+
+def _like(args: Args, name: str, site: Site | None) -> Value:
+    value = args.kw.get(name) or args.get(_POSITIONS.get(name, 0))
+    t = as_tensor(value) if value is not None else None
+    return result(t.shape, *args.pos, *args.kw.values(), site=None) if t is not None else unknown_tensor(f"no `{name}`", site)
+
+
+def _gather_matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
+    lhs, rhs = as_tensor(args.get(0, "lhs") or NONE), as_tensor(args.get(1, "rhs") or NONE)
+    index = as_tensor(args.get(3, "rhs_indices") or NONE)
+    if it.events is not None and site is not None:
+        it.events.experts.append(site)
+    if lhs is None or rhs is None or lhs.shape is None or rhs.shape is None:
+        return unknown_tensor("a gathered product of tensors that are not known", site, *(t for t in (lhs, rhs) if t is not None))
+    if index is not None and index.shape is not None:
+        rhs = Tensor((*index.shape, *rhs.shape[1:]), rhs.dtype)
+    elif index is not None:
+        return unknown_tensor("a gathered product with an index that is not known", site, lhs)
+    return matmul(it, Args([lhs, rhs]), site)
+
+
+NATIVES: dict[str, Value] = {
+    "coreai_torch.TorchConverter": CONVERTER,
+    "coreai_torch.converter.TorchConverter": CONVERTER,
+    "coreai.authoring.AIProgram": PROGRAM,
+    "coreai_torch.TorchMetalKernel": KERNEL,
+    **_layers(),
+}
+__all__ = ["NATIVES", "ExternalObject", "Mapping"]

@@ -1,0 +1,40 @@
+"""Reads `rules/frameworks/*.toml`: the public API of the frameworks, as data."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The union of all framework files. `words` are what a file must contain to export anything."""
+
+    packages: frozenset[str]
+    words: tuple[str, ...]
+    keeps_module: frozenset[str]
+    holds_module: frozenset[str]
+    harmless: frozenset[str]
+    layers: tuple[dict[str, Any], ...]
+
+
+@cache
+def tables() -> Tables:
+    """All framework tables. Raises `tomllib.TOMLDecodeError` when one is broken."""
+    folder = files("rules") / "frameworks"
+    data = [tomllib.loads(f.read_text("utf-8")) for f in sorted(folder.iterdir(), key=lambda f: f.name) if f.name.endswith(".toml")]
+
+    def union(key: str) -> list[str]:
+        return [v for d in data for v in d.get(key, ())]
+
+    return Tables(
+        frozenset(union("packages")),
+        tuple(dict.fromkeys(union("prefilter"))),
+        frozenset(union("keeps_module")),
+        frozenset(union("holds_module")),
+        frozenset(union("harmless")),
+        tuple(layer for d in data for layer in d.get("layer", ())),
+    )

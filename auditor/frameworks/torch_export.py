@@ -1,0 +1,206 @@
+"""`torch.export`: dimensions, dynamic shapes, exported programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from auditor import operators
+from auditor.containers import iterate
+from auditor.interpreter import Interpreter
+from auditor.objects import OBJECT
+from auditor.places import Site
+from auditor.values import (
+    NONE,
+    Args,
+    Bound,
+    Const,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Native,
+    NativeClass,
+    Seq,
+    Union,
+    Unknown,
+    Value,
+    merge_flags,
+    text_of,
+)
+
+
+def _dim(it: Interpreter, args: Args, site: Site | None) -> Value:
+    given = args.pos[1:]
+    attrs = dict(zip(("name", "min", "max"), given, strict=False)) | args.kw
+    return Instance(DIM, attrs, places=(site,) if site else (), flags=merge_flags(args.all()))
+
+
+def _derived(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    return obj if isinstance(obj, Instance) else NONE
+
+
+DIM = NativeClass(
+    "torch.export.Dim",
+    {
+        "__new__": _dim,
+        **{n: _derived for n in ("__mul__", "__rmul__", "__add__", "__radd__", "__sub__", "__truediv__")},
+    },
+    (OBJECT,),
+)
+_HINT = Instance(DIM, {"name": Const("AUTO")})
+DIM.attributes.update({"AUTO": _HINT, "DYNAMIC": _HINT, "STATIC": NONE})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """An exported program: the module, its example inputs by forward parameter, and their dynamic dimensions.
+
+    `dynamic` is None when no dynamic shapes were given, an `Unknown` when they are not known.
+    """
+
+    module: Value
+    inputs: tuple[tuple[str, Value], ...]
+    dynamic: Value | None
+    more: Unknown | None
+    site: Site | None
+
+
+def _export(it: Interpreter, args: Args, site: Site | None) -> Value:
+    module = args.get(0, "mod", "model", "f") or NONE
+    return it.each(module, lambda m: _export_one(it, m, args, site))
+
+
+def _export_one(it: Interpreter, module: Value, args: Args, site: Site | None) -> Value:
+    positional = args.get(1, "args")
+    keywords = args.get(2, "kwargs")
+    dynamic = args.get(3, "dynamic_shapes")
+    if isinstance(dynamic, Const) and dynamic.value is None:
+        dynamic = None
+    inputs, more = bind_inputs(it, module, positional, keywords, site)
+    program = Program(module, tuple(inputs), dynamic, more or args.more, site)
+    return Instance(EXPORTED, {}, program, places=(site,) if site else ())
+
+
+def forward_of(it: Interpreter, module: Value, site: Site | None) -> Function | None:
+    """The `forward` of a module, when it is a function of the sources."""
+    from auditor.interpreter import RaiseSignal
+
+    if not isinstance(module, Instance):
+        return None
+    try:
+        found = it.get(module, "forward", site)
+    except RaiseSignal:
+        return None
+    while isinstance(found, Bound):
+        found = found.function
+    return found if isinstance(found, Function) else None
+
+
+def parameter_names(function: Function | None) -> list[str]:
+    if function is None:
+        return []
+    p = function.node.params
+    names = [x.name.value for x in (*p.posonly_params, *p.params, *p.kwonly_params)]
+    return names[1:] if function.owner is not None and names else names
+
+
+def bind_inputs(it: Interpreter, module: Value, positional: Value | None, keywords: Value | None, site: Site | None) -> tuple[list[tuple[str, Value]], Unknown | None]:
+    """(inputs by forward parameter, unknown further inputs)."""
+    names = parameter_names(forward_of(it, module, site))
+    out: list[tuple[str, Value]] = []
+    more: Unknown | None = None
+    if positional is not None and not (isinstance(positional, Const) and positional.value is None) and site is not None:
+        source = iterate(it, positional, site)
+        more = source.rest
+        for n, v in enumerate(source.items):
+            out.append((names[n] if n < len(names) else f"arg{n}", v))
+    if isinstance(keywords, Union):
+        mappings = [o for o in keywords.options if isinstance(o, Mapping)]
+        keywords = mappings[0] if len(mappings) == 1 else Unknown("one of several sets of inputs", places=keywords.places)
+    if isinstance(keywords, Mapping):
+        for key, v in keywords.entries.values():
+            out.append((text_of(key) or "*", v))
+        more = more or keywords.rest
+    elif keywords is not None and not (isinstance(keywords, Const) and keywords.value is None):
+        more = more or operators.unknown_from("the example inputs are not known", "dict", keywords)
+    return out, more
+
+
+def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return args.pos[0]
+
+
+def _module(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    return obj.payload.module if isinstance(obj, Instance) and isinstance(obj.payload, Program) else NONE
+
+
+def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
+    name = text_of(args.pos[1]) or ""
+    return Unknown(f"`{name}` of an exported program", f"ExportedProgram.{name}", places=(site,) if site else ())
+
+
+EXPORTED = NativeClass(
+    "torch.export.ExportedProgram",
+    {"run_decompositions": _same, "module": _module, "__getattr__": _getattr},
+    (OBJECT,),
+)
+
+
+def dynamic_entry(program: Program, name: str, position: int) -> Value | None:
+    """The dynamic-shapes entry of one input: None when there is none (a static input)."""
+    dynamic = program.dynamic
+    if isinstance(dynamic, Union):
+        dynamic = Unknown("the dynamic shapes are one of several", places=dynamic.places, flags=dynamic.flags)
+    match dynamic:
+        case None:
+            return None
+        case Mapping():
+            found = dynamic.get(name)
+            if found is not None:
+                return found
+            nested = dynamic.get("args") or dynamic.get("kwargs")
+            if isinstance(nested, Mapping):
+                return nested.get(name)
+            return dynamic.rest
+        case Seq(exact=True):
+            return dynamic.items[position] if position < len(dynamic.items) else None
+        case Seq() | Unknown() | ExternalObject() | Instance():
+            return operators.unknown_from("the dynamic shapes are not known", "", dynamic)
+    return None
+
+
+def dynamic_dims(entry: Value | None) -> dict[int, Value] | None:
+    """Axis -> dimension of one entry: {} when static, None when it is not known which axes are dynamic."""
+    match entry:
+        case None | Const(value=None):
+            return {}
+        case Mapping(rest=None):
+            out: dict[int, Value] = {}
+            for key, v in entry.entries.values():
+                if not isinstance(key, Const) or not isinstance(key.value, int):
+                    return None
+                if not (isinstance(v, Const) and v.value is None):
+                    out[key.value] = v
+            return out
+        case Seq(exact=True):
+            return {n: v for n, v in enumerate(entry.items) if not (isinstance(v, Const) and (v.value is None or isinstance(v.value, int)))}
+    return None
+
+
+def _dims(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Seq("tuple", [_dim(it, Args([DIM, a], args.kw), site) for a in args.pos])
+
+
+NATIVES: dict[str, Value] = {
+    "torch.export.Dim": DIM,
+    "torch.export.dynamic_shapes.Dim": DIM,
+    "torch.export.dims": Native("dims", _dims),
+    "torch.export.export": Native("torch.export.export", _export),
+    "torch.export.export_for_training": Native("torch.export.export", _export),
+    "torch.export.draft_export": Native("torch.export.export", _export),
+    "torch.export._trace._export": Native("torch.export.export", _export),
+    "torch._export.export": Native("torch.export.export", _export),
+    "torch.export.ExportedProgram": EXPORTED,
+}

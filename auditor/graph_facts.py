@@ -1,0 +1,403 @@
+"""From an export call to the facts of its graph: states, query, logits, and what else a rule reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from auditor import dims
+from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.roles import is_cache_name, query_rank, role_by_name, words
+from auditor.values import Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
+from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """What an input's declaration says of one axis: a range, or a fixed size (None when it is not known)."""
+
+    dynamic: bool
+    size: int | None = None
+    widths: tuple[int, ...] = ()
+    label: str = ""
+    source: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One declared input: axes that are dynamic (or None when that is not known), and the example value."""
+
+    name: str
+    value: Value
+    axes: dict[int, Dimension] | None
+    source: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """An export call, as its framework reads it.
+
+    `state_names` is None when the call names none (states are then what `forward` writes), an `Unknown` when they are
+    not known. `input_names` are the names of the inputs that are no states, when given.
+    """
+
+    module: Value
+    inputs: tuple[Declared, ...]
+    input_names: tuple[str, ...] | None
+    output_names: tuple[str, ...] | None
+    state_names: tuple[str, ...] | Unknown | None
+    state_source: Value | None
+    more: Unknown | None
+    site: Site
+
+
+def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
+    """A sequence of names: None when it is not given, an `Unknown` when it is not known."""
+    if value is None or (isinstance(value, Const) and value.value is None):
+        return None
+    if isinstance(value, Union):
+        found = [names_of(o) for o in value.options]
+        if all(f == found[0] for f in found):
+            return found[0]
+        return Unknown("the names are one of several", places=value.places, flags=value.flags)
+    if isinstance(value, Seq):
+        if value.rest is not None:
+            return value.rest
+        out: list[str] = []
+        for i in value.items:
+            for one in getattr(i, "items", (i,)) if type(i).__name__ == "Star" else (i,):
+                text = text_of(one)
+                if text is None:
+                    return Unknown("a name that is not known", places=one.places or value.places)
+                out.append(text)
+        return tuple(out)
+    if isinstance(value, Unknown):
+        return value
+    return Unknown("the names are not known", places=value.places)
+
+
+def evidence(site: Site, *values: Value | None, notes: Sequence[str] = ()) -> tuple[Place, ...]:
+    """The places from the export call back to what decides a value."""
+    out = [site.place("export call")]
+    for v in values:
+        if v is not None:
+            out += [p.place() for p in v.places]
+    seen: dict[tuple[str, int], Place] = {}
+    for p in out:
+        seen.setdefault((p.path, p.line), p)
+    return tuple(seen.values())
+
+
+def why(reason: Unknown, site: Site) -> tuple[str, tuple[Place, ...]]:
+    places = tuple(p.place() for p in reason.places) or (site.place("export call"),)
+    return reason.reason, (site.place("export call"), *(p for p in places if p != site.place("export call")))
+
+
+def compute(it: Interpreter, d: Declaration) -> GraphFacts:
+    """All facts of one exported graph."""
+    state_inputs = _state_inputs(d)
+    others = [i for i in d.inputs if i.name not in state_inputs]
+    query_input = _query_input(others)
+    outcome, concrete = _run(it, d, query_input)
+    states = _states(it, d, state_inputs, outcome)
+    query = _query(d, query_input)
+    kv = _kv(d, states, others)
+    kind = _kind(d, states, kv)
+    logits = _logits(d, outcome, query_input, concrete)
+    return GraphFacts(kind, states, query, logits, kv, _marks(outcome, states, query))
+
+
+# -- states -----------------------------------------------------------------------------------------------------
+
+
+def _state_inputs(d: Declaration) -> dict[str, str]:
+    """Input name -> state name. States are bound to the inputs behind the named ones, in order, else by name."""
+    names = d.state_names
+    if not isinstance(names, tuple) or not names:
+        return {}
+    inputs = [i.name for i in d.inputs]
+    if d.input_names is not None and len(inputs) - len(d.input_names) == len(names):
+        return dict(zip(inputs[len(d.input_names) :], names, strict=True))
+    listed = set(d.input_names or ())
+    rest = [n for n in inputs if n not in listed]
+    if len(rest) == len(names):
+        return dict(zip(rest, names, strict=True))
+    cached = [n for n in rest if role_by_name(n) is not Role.UNKNOWN and query_rank(n) >= 100]
+    if len(cached) == len(names):
+        return dict(zip(cached, names, strict=True))
+    return {n: n for n in inputs if n in names}
+
+
+def _states(it: Interpreter, d: Declaration, bound: dict[str, str], outcome: Outcome) -> Fact[tuple[State, ...]]:
+    if isinstance(d.state_names, Unknown):
+        reason, places = why(d.state_names, d.site)
+        return Fact.unknown(f"the state names: {reason}", *places, flags=d.state_names.flags)
+    by_input = {s: i for i, s in bound.items()}
+    written: dict[str, Storage] = {}
+    for w in outcome.events.writes:
+        written.setdefault(w.storage.name, w.storage)
+    names = d.state_names
+    if names is None:
+        names = tuple(n for n, s in written.items() if s.role in ("input", "buffer"))
+        by_input = {n: n for n in names}
+    declared = {i.name: i for i in d.inputs}
+    states = []
+    for name in names:
+        source = declared.get(by_input.get(name, ""))
+        states.append(_state(d, name, source, outcome))
+    flags = merge_flags([v for v in (d.state_source,) if v is not None])
+    return Fact(tuple(states), evidence(d.site, d.state_source), flags=flags)
+
+
+def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome) -> State:
+    role = role_by_name(name)
+    if role in (Role.UNKNOWN, Role.KV_UNIFIED) and source is not None:
+        other = role_by_name(source.name)
+        role = other if other is not Role.UNKNOWN and role is Role.UNKNOWN else role
+    dynamic = bool(source is not None and source.axes)
+    shape: tuple[str, ...] = ()
+    if source is not None and isinstance(source.value, Tensor) and source.value.shape is not None:
+        axes = source.axes or {}
+        shape = tuple("-1" if n in axes and axes[n].dynamic else str(s) for n, s in enumerate(source.value.shape))
+    reason = ""
+    if role is Role.UNKNOWN:
+        if dynamic:
+            role = Role.KV_UNIFIED
+        else:
+            reason = f"neither the name `{name}` nor its shape says what the state holds"
+    if role is Role.KV_UNIFIED and _latent(d, name):
+        role = Role.MLA_LATENT
+    places = evidence(d.site, d.state_source, source.value if source is not None else None)
+    return State(name, role, places, reason, shape)
+
+
+def _latent(d: Declaration, name: str) -> bool:
+    """A pair of unified states (A and B halves) of one rank is a split latent, not keys and values."""
+    if not isinstance(d.state_names, tuple):
+        return False
+    alike = [n for n in d.state_names if role_by_name(n) is Role.KV_UNIFIED]
+    return len(alike) == 2 and set(words(name)) & {"a", "b"} != set()
+
+
+# -- kind and kv ------------------------------------------------------------------------------------------------
+
+
+def _cache_inputs(others: Sequence[Declared]) -> list[Declared]:
+    return [i for i in others if is_cache_name(i.name) and not isinstance(i.value, Const)]
+
+
+def _kv(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[Declared]) -> Fact[Kv]:
+    if states.value is None:
+        return Fact.unknown(states.reason, *states.evidence)
+    if any(s.role.is_kv for s in states.value):
+        return Fact(Kv.STATE, states.evidence)
+    if d.more is not None and not states.value:
+        reason, places = why(d.more, d.site)
+        named = [n for n in (d.input_names or ()) if is_cache_name(n)]
+        if named or d.input_names is None:
+            return Fact.unknown(reason, *places)
+    caches = _cache_inputs(others)
+    named = [n for n in (d.input_names or ()) if is_cache_name(n)]
+    if caches or named:
+        return Fact(Kv.IO, evidence(d.site, *(c.value for c in caches[:1])))
+    return Fact(Kv.NONE, (d.site.place("export call"),))
+
+
+def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv]) -> Fact[Kind]:
+    if states.value is None:
+        return Fact.unknown(states.reason, *states.evidence)
+    if states.value:
+        return Fact(Kind.DECODER, states.evidence)
+    if kv.value is None:
+        return Fact.unknown(kv.reason, *kv.evidence)
+    return Fact(Kind.OTHER if kv.value is Kv.NONE else Kind.DECODER, kv.evidence)
+
+
+# -- query ------------------------------------------------------------------------------------------------------
+
+
+def _query_input(others: Sequence[Declared]) -> Declared | None:
+    ranked = sorted((query_rank(i.name), n, i) for n, i in enumerate(others) if not is_cache_name(i.name))
+    tensors = [i for r, _, i in ranked if r < 1000 and not isinstance(i.value, Const)]
+    return tensors[0] if tensors else None
+
+
+def query_axis(i: Declared) -> int:
+    rank = len(i.value.shape) if isinstance(i.value, Tensor) and i.value.shape is not None else 2
+    return 0 if rank == 1 else 1
+
+
+def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
+    if q is None:
+        if d.more is not None:
+            reason, places = why(d.more, d.site)
+            return Fact.unknown(reason, *places)
+        return Fact.unknown("no input looks like a query of tokens or embeddings", d.site.place("export call"))
+    axis = query_axis(q)
+    if q.axes is None:
+        cause = q.source if isinstance(q.source, Unknown) else Unknown(f"the dynamic shapes of `{q.name}` are not known", places=q.source.places if q.source else ())
+        reason, places = why(cause, d.site)
+        return Fact.unknown(reason, *places, flags=q.source.flags if q.source else frozenset())
+    found = q.axes.get(axis)
+    flags = merge_flags([v for v in (q.source, q.value, found.source if found else None) if v is not None])
+    places = evidence(d.site, q.source, found.source if found else None, q.value)
+    if found is not None and found.dynamic:
+        return Fact(Query(True), places, flags=flags)
+    if found is not None and found.widths:
+        return Fact(Query(False, found.widths), places, flags=flags)
+    if isinstance(q.value, Tensor) and q.value.shape is not None and axis < len(q.value.shape):
+        size = q.value.shape[axis]
+        if isinstance(size, int):
+            return Fact(Query(False, (size,)), places, flags=flags)
+        return Fact.unknown(f"`{q.name}` is fixed at a width ({size}) that is known at run time only", *places, flags=flags)
+    cause = q.value.reason if isinstance(q.value, Tensor) and q.value.reason else q.value if isinstance(q.value, Unknown) else None
+    reason = cause.reason if cause is not None else f"the example shape of `{q.name}` is not known"
+    more = tuple(p.place() for p in cause.places) if cause is not None else ()
+    return Fact.unknown(f"`{q.name}` is fixed at its example width, which is not known: {reason}", *places, *more, flags=flags)
+
+
+# -- logits -----------------------------------------------------------------------------------------------------
+
+
+def _run(it: Interpreter, d: Declaration, q: Declared | None) -> tuple[Outcome, bool]:
+    """`forward` on a symbolic query; on the declared width when the symbolic one cannot be followed (then True)."""
+    outcome = evaluate(it, d.module, _inputs(d, q, query_dim()), d.site)
+    if _followed(outcome) or q is None or not isinstance(q.value, Tensor) or q.value.shape is None:
+        return outcome, False
+    axis = query_axis(q)
+    if q.axes is None or axis in q.axes or axis >= len(q.value.shape):
+        return outcome, False
+    second = evaluate(it, d.module, _inputs(d, q, q.value.shape[axis]), d.site)
+    return (second, True) if _followed(second) else (outcome, False)
+
+
+def _followed(outcome: Outcome) -> bool:
+    if outcome.reason is not None or not outcome.outputs:
+        return False
+    first = outcome.outputs[0][1]
+    return isinstance(first, Tensor) and first.shape is not None and first.reason is None
+
+
+def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input, ...]:
+    out = []
+    for n, i in enumerate(d.inputs):
+        axes = {a: x.label for a, x in (i.axes or {}).items() if x.dynamic}
+        out.append(Input(i.name, i.value, symbolic(i.value, query_axis(i) if i is q else None, axes, i.name, width), n))
+    return tuple(out)
+
+
+_LOGIT_NAMES = {"logits", "logit", "scores", "probs", "probabilities"}
+_HIDDEN_NAMES = {"hidden", "embed", "embeds", "embeddings", "features", "feat", "latent", "states", "h", "out", "lm"}
+
+
+def _logits(d: Declaration, outcome: Outcome, q: Declared | None, concrete: bool) -> Fact[Logits]:
+    if outcome.reason is not None:
+        reason, places = why(outcome.reason, d.site)
+        return Fact.unknown(reason, *places)
+    name, value = _logits_output(d, outcome)
+    if value is None:
+        return Fact.unknown("`forward` gives no tensor that could be followed", d.site.place("export call"))
+    if isinstance(value, Union):
+        found = [_logits_of(d, name, o, q, concrete, outcome) for o in value.options]
+        if all(f.value is found[0].value for f in found):
+            return found[0]
+        return Fact.unknown("the output is one of several", *evidence(d.site, value))
+    return _logits_of(d, name, value, q, concrete, outcome)
+
+
+def _logits_output(d: Declaration, outcome: Outcome) -> tuple[str, Value | None]:
+    names = d.output_names or ()
+    outputs = outcome.outputs
+    labelled = [(names[n] if n < len(names) else own, v) for n, (own, v) in enumerate(outputs)]
+    for label, v in labelled:
+        if set(words(label)) & _LOGIT_NAMES and "eos" not in words(label):
+            return label, v
+    return labelled[0] if labelled else ("", None)
+
+
+def _logits_of(d: Declaration, name: str, value: Value, q: Declared | None, concrete: bool, outcome: Outcome) -> Fact[Logits]:
+    flags = value.flags
+    if not isinstance(value, Tensor):
+        cause = value if isinstance(value, Unknown) else Unknown("an output that is no tensor", places=value.places)
+        reason, places = why(cause, d.site)
+        return Fact.unknown(reason, *places, flags=flags)
+    places = evidence(d.site, value)
+    if "argmax" in value.tags or (value.dtype.startswith(("int", "uint")) and value.shape is not None):
+        return Fact(Logits.NONE, places, flags=flags)
+    if value.reason is not None or value.shape is None:
+        cause = value.reason or Unknown("the shape of the output is not known", places=value.places)
+        reason, where = why(cause, d.site)
+        return Fact.unknown(reason, *where, flags=flags)
+    if not value.shape:
+        return Fact(Logits.NONE, places, flags=flags)
+    is_logits = _is_logits(name, value, q)
+    if is_logits is None:
+        return Fact.unknown(f"whether the output `{name or 'of forward'}` of width {value.shape[-1]} holds logits or hidden states", *places, flags=flags)
+    if not is_logits:
+        return Fact(Logits.NONE, places, flags=flags)
+    return _rows(d, value, places, concrete, q)
+
+
+def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
+    """Logits are as wide as a vocabulary; hidden states are as wide as the embeddings that came in."""
+    assert value.shape is not None
+    width = value.shape[-1]
+    label = set(words(name))
+    vocabulary = "vocab" in str(width).lower()
+    if isinstance(width, int) and width <= 2:
+        return False
+    if vocabulary:
+        return True
+    embedded = q.value.shape[-1] if q is not None and isinstance(q.value, Tensor) and q.value.shape is not None and len(q.value.shape) > 2 else None
+    if embedded is not None and width == embedded:
+        return False
+    if "hidden" in str(width).lower() and not label & _LOGIT_NAMES:
+        return False
+    if label & _LOGIT_NAMES:
+        return True
+    if label & _HIDDEN_NAMES:
+        return False
+    return None
+
+
+def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bool, q: Declared | None) -> Fact[Logits]:
+    assert value.shape is not None
+    rows = value.shape[:-1]
+    cuts = tuple(c.place("one row is left here") for c in value.cuts)
+    if concrete:
+        width = q.value.shape[query_axis(q)] if q is not None and isinstance(q.value, Tensor) and q.value.shape else None
+        if width in rows and width != 1:
+            return Fact(Logits.ALL, places, flags=value.flags)
+        if width != 1 and all(r == 1 for r in rows):
+            return Fact(Logits.LAST, (*places, *cuts), flags=value.flags)
+        return Fact.unknown("with a query of one row nobody can tell whether all rows are kept", *places)
+    if query_dim() in rows:
+        return Fact(Logits.ALL, places, flags=value.flags)
+    if all(r == 1 for r in rows):
+        return Fact(Logits.LAST, (*places, *cuts), flags=value.flags)
+    left = ", ".join(map(str, rows))
+    return Fact.unknown(f"the output keeps [{left}] rows of a query of q", *places, *cuts, flags=value.flags)
+
+
+# -- marks ------------------------------------------------------------------------------------------------------
+
+
+def _marks(outcome: Outcome, states: Fact[tuple[State, ...]], query: Fact[Query]) -> tuple[Mark, ...]:
+    out: list[Mark] = []
+    events = outcome.events
+    for site, detail in events.row_kernels[:1]:
+        out.append(Mark(Trait.ROW_KERNEL, detail, (site.place(),)))
+    wraps = [w for w in events.writes if w.wraps]
+    if wraps:
+        out.append(Mark(Trait.RING_CACHE, f"`{wraps[0].storage.name}` is written at a position modulo its length", (wraps[0].site.place(),)))
+    if events.baked and not events.row_kernels and query.value is not None and query.value.dynamic:
+        site, detail = events.baked[0]
+        out.append(Mark(Trait.BAKED_LENGTH, detail, (site.place(),)))
+    if events.experts:
+        out.append(Mark(Trait.MOE, "", (events.experts[0].place(),)))
+    return tuple(out)
+
+
+__all__ = ["Declaration", "Declared", "Dimension", "Instance", "compute", "names_of"]

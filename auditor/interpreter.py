@@ -1,0 +1,224 @@
+"""The abstract interpreter: concrete in flags, abstract elsewhere, bounded in steps and depth.
+
+This module holds the state of a run and the control of worlds (forks, joins, scopes). What each node means is in
+`expressions` and `statements`, what a call does in `calls`, what an attribute is in `objects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from auditor.heap import Contents, Heap
+from auditor.joins import join_all, join_contents
+from auditor.modules import Statement
+from auditor.places import Site
+from auditor.values import NO_FLAGS, Args, Const, Env, Function, Mapping, Module, Seq, Union, Unknown, Value, Instance
+
+if TYPE_CHECKING:
+    from auditor.loader import Loader
+    from auditor.sinks import Sinks
+
+MAX_STEPS = 400_000
+MAX_DEPTH = 90
+MAX_UNROLL = 160
+
+
+class RaiseSignal(Exception):
+    """The audited code raises. `kind` is the exception's class name as far as it is known."""
+
+    def __init__(self, kind: str, value: Value | None = None) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.value = value
+
+
+class ExitSignal(RaiseSignal):
+    """The audited code ends the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    name: str
+
+
+BREAK = Jump("break")
+CONTINUE = Jump("continue")
+Signal = Return | Jump | None
+
+
+@dataclass(slots=True)
+class Frame:
+    """Where evaluation stands: scope, statement (for places), and the function being run."""
+
+    env: Env
+    statement: Statement
+    module: Module
+    function: Function | None = None
+    receiver: Value | None = None
+    yields: Seq | None = None
+    caught: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Interpreter:
+    """One run. `loader` finds modules, `sinks` collects what is exported, `argv` is the command line of the script."""
+
+    loader: Loader
+    sinks: Sinks
+    argv: tuple[str, ...] = ()
+    heap: Heap = field(default_factory=Heap)
+    steps: int = 0
+    depth: int = 0
+    max_steps: int = MAX_STEPS
+    conditions: frozenset[str] = NO_FLAGS
+    stack: list[Site] = field(default_factory=list)
+    failed_imports: dict[str, Site] = field(default_factory=dict)
+    flag_table: dict[str, Any] = field(default_factory=dict)
+    literals: dict[int, Value] = field(default_factory=dict)
+    exhausted: Unknown | None = None
+    maybe_raised: list[list[RaiseSignal]] = field(default_factory=list)
+    active: dict[int, int] = field(default_factory=dict)
+    search: list[str] = field(default_factory=list)
+    events: Any = None
+
+    # -- bounds -------------------------------------------------------------------------------------------------
+
+    def tick(self, site: Site | None = None) -> bool:
+        """Count a step; True when the run has used up its budget (from then on calls give unknowns)."""
+        self.steps += 1
+        if self.steps > self.max_steps and self.exhausted is None:
+            self.exhausted = Unknown(f"more than {self.max_steps} steps of evaluation", places=(site,) if site else ())
+        return self.exhausted is not None
+
+    # -- flags --------------------------------------------------------------------------------------------------
+
+    def tag(self, value: Value) -> Value:
+        """The value as written under the conditions in force: it depends on their flags too."""
+        if not self.conditions or self.conditions <= value.flags:
+            return value
+        if isinstance(value, (Seq, Mapping, Instance)):
+            value.flags = value.flags | self.conditions
+            return value
+        try:
+            return replace(value, flags=value.flags | self.conditions)
+        except TypeError:
+            return value
+
+    # -- worlds -------------------------------------------------------------------------------------------------
+
+    def fork(self, thunks: Sequence[Callable[[], Signal]]) -> Signal:
+        """Run each alternative from the same state, then join those that go on.
+
+        Alternatives that raise end their world, unless all do. Worlds that leave the scope while others go on are held
+        until the scope ends (`settle`, or the return of the function).
+        """
+        worlds: list[tuple[Signal, Contents]] = []
+        errors: list[RaiseSignal] = []
+        for thunk in thunks:
+            mark = len(self.heap.pending)
+            self.heap.open()
+            try:
+                signal = thunk()
+            except RaiseSignal as error:
+                errors.append(error)
+                found = self.heap.release(mark)[:-1]
+            else:
+                found = self.heap.release(mark)
+                found[-1] = (signal, found[-1][1])
+            frame = self.heap.frames.pop()
+            now: Contents = {key: (obj, obj.snapshot()) for key, (obj, _) in frame.items()}
+            worlds += [(s, {**now, **c}) for s, c in found]
+            self.heap.undo(frame)
+        if not worlds:
+            raise errors[0]
+        if errors and self.maybe_raised:
+            self.maybe_raised[-1].extend(errors)
+        return self._merge(worlds, ())
+
+    def settle(self, mark: int, signal: Signal, consumed: tuple[Jump, ...]) -> Signal:
+        """End a scope that catches the signals in `consumed`: those worlds join the one that goes on."""
+        worlds: list[tuple[Signal, Contents]] = self.heap.release(mark)
+        worlds[-1] = (signal, worlds[-1][1])
+        if len(worlds) == 1:
+            return None if signal in consumed else signal
+        return self._merge(worlds, consumed)
+
+    def _merge(self, worlds: list[tuple[Signal, Contents]], consumed: tuple[Jump, ...]) -> Signal:
+        base: Contents = {key: (obj, obj.snapshot()) for _, c in worlds for key, (obj, _) in c.items()}
+        on = [c for s, c in worlds if s is None or s in consumed]
+        left = [(s, {**base, **c}) for s, c in worlds if not (s is None or s in consumed)]
+        if on:
+            self.heap.join([{**base, **c} for c in on], join_contents)
+            for s, c in left:
+                self.heap.hold(s, c)
+            return None
+        *others, (last, contents) = left
+        for s, c in others:
+            self.heap.hold(s, c)
+        self.heap.apply(contents)
+        return last
+
+    def choose(self, thunks: Sequence[Callable[[], Value]]) -> Value:
+        """Evaluate alternatives of an expression from the same state and join values and states."""
+        results: list[Value] = []
+
+        def run(thunk: Callable[[], Value]) -> Callable[[], Signal]:
+            def inner() -> Signal:
+                results.append(thunk())
+                return None
+
+            return inner
+
+        self.fork([run(t) for t in thunks])
+        return join_all(results)
+
+    def each(self, value: Value, function: Callable[[Value], Value]) -> Value:
+        """`function` of a value, or of each option of a union."""
+        if not isinstance(value, Union):
+            return function(value)
+
+        def thunk(option: Value) -> Callable[[], Value]:
+            return lambda: function(option)
+
+        return self.choose([thunk(o) for o in value.options])
+
+    # -- the four meanings (bound below, to keep the modules apart) -----------------------------------------------
+
+    def eval(self, node: Any, frame: Frame) -> Value:
+        from auditor.expressions import evaluate
+
+        return evaluate(self, node, frame)
+
+    def run_block(self, body: Sequence[Any], frame: Frame) -> Signal:
+        from auditor.statements import run_block
+
+        return run_block(self, body, frame)
+
+    def call(self, function: Value, args: Args, site: Site | None) -> Value:
+        from auditor.calls import call
+
+        return call(self, function, args, site)
+
+    def get(self, obj: Value, name: str, site: Site | None) -> Value:
+        """Attribute `name` of `obj`. Raises `RaiseSignal('AttributeError')` when it surely does not exist."""
+        from auditor.objects import get_attribute
+
+        return get_attribute(self, obj, name, site)
+
+    def set(self, obj: Value, name: str, value: Value, site: Site | None) -> None:
+        from auditor.objects import set_attribute
+
+        set_attribute(self, obj, name, value, site)
+
+    def call_method(self, obj: Value, name: str, site: Site | None, *pos: Value, **kw: Value) -> Value:
+        return self.call(self.get(obj, name, site), Args(list(pos), dict(kw)), site)
+
+    def text(self, value: str, site: Site | None = None) -> Const:
+        return Const(value, places=(site,) if site else ())

@@ -1,0 +1,249 @@
+"""Joining values and contents where worlds meet: equal things stay, a few different ones are kept as a union."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from auditor import dims
+from auditor.values import (
+    MAX_OPTIONS,
+    NO_FLAGS,
+    Bound,
+    Const,
+    Env,
+    Instance,
+    Mapping,
+    Num,
+    Pattern,
+    Seq,
+    Star,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    as_dim,
+    merge_flags,
+    merge_places,
+)
+
+_DEPTH = 4
+
+
+def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
+    """Whether two values cannot be told apart (places and flags aside)."""
+    if a is b:
+        return True
+    match a, b:
+        case Const(value=x), Const(value=y):
+            return type(x) is type(y) and bool(x == y)
+        case Num(dim=x), Num(dim=y):
+            return x == y
+        case Pattern(text=x), Pattern(text=y):
+            return x == y
+        case Tensor(), Tensor():
+            return a.shape == b.shape and a.dtype == b.dtype and a.base is b.base and a.tags == b.tags
+        case Seq(), Seq() if depth and a.kind == b.kind and len(a.items) == len(b.items) and a.rest is b.rest:
+            return all(same(x, y, depth - 1) for x, y in zip(a.items, b.items, strict=True))
+        case Star(items=x), Star(items=y):
+            return len(x) == len(y) and all(same(i, j, depth - 1) for i, j in zip(x, y, strict=True))
+        case Mapping(), Mapping() if depth and a.entries.keys() == b.entries.keys() and a.rest is b.rest:
+            return all(same(a.entries[k][1], b.entries[k][1], depth - 1) for k in a.entries)
+        case Instance(), Instance() if depth and a.cls is b.cls and a.attrs.keys() == b.attrs.keys():
+            return a.payload == b.payload and all(same(a.attrs[k], b.attrs[k], depth - 1) for k in a.attrs)
+        case Bound(), Bound():
+            return a.function is b.function and same(a.receiver, b.receiver, depth - 1)
+        case Union(), Union() if len(a.options) == len(b.options):
+            return all(same(x, y, depth - 1) for x, y in zip(a.options, b.options, strict=True))
+        case Unknown(), Unknown():
+            return a.reason == b.reason and a.name == b.name and a.name != ""
+    return False
+
+
+def join(a: Value, b: Value) -> Value:
+    """One value that stands for either."""
+    if a is b:
+        return a
+    if same(a, b):
+        if a.flags == b.flags:
+            return a
+        return a if a.flags >= b.flags else b
+    match a, b:
+        case Unknown(), Unknown() if not isinstance(a, Absent) and not isinstance(b, Absent):
+            return merge_unknowns(a, b)
+        case Tensor(), Tensor():
+            return _join_tensors(a, b)
+        case Seq(kind="tuple"), Seq(kind="tuple") if a.exact and b.exact and len(a.items) == len(b.items):
+            items = [join(x, y) for x, y in zip(a.items, b.items, strict=True)]
+            return Seq("tuple", items, places=merge_places(a.places, b.places), flags=a.flags | b.flags)
+    if _number(a) and _number(b):
+        x, y = as_dim(a), as_dim(b)
+        if x is not None and y is not None and not (isinstance(x, int) and isinstance(y, int)):
+            d = dims.either(x, y)
+            places, flags = merge_places(a.places, b.places), a.flags | b.flags
+            return Num(d, places=places, flags=flags) if isinstance(d, dims.Poly) else a
+    return union([a, b])
+
+
+def _number(v: Value) -> bool:
+    return isinstance(v, Num) or (isinstance(v, Unknown) and v.kind in ("int", "float")) or (
+        isinstance(v, Const) and isinstance(v.value, (int, float)) and not isinstance(v.value, bool)
+    )
+
+
+def _join_tensors(a: Tensor, b: Tensor) -> Value:
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        if a.shape is None:
+            return a
+        if b.shape is None:
+            return b
+        return union_of([a, b])
+    shape = tuple(dims.either(x, y) for x, y in zip(a.shape, b.shape, strict=True))
+    return Tensor(
+        shape,
+        a.dtype if a.dtype == b.dtype else "",
+        a.reason or b.reason,
+        merge_places(a.cuts, b.cuts),
+        a.tags | b.tags,
+        a.base if a.base is b.base else None,
+        places=merge_places(a.places, b.places),
+        flags=a.flags | b.flags,
+    )
+
+
+def union(values: Iterable[Value]) -> Value:
+    """A union of the distinct values; an `Unknown` when there are too many."""
+    flat: list[Value] = []
+    for v in values:
+        for o in v.options if isinstance(v, Union) else (v,):
+            if isinstance(o, Unknown) and not isinstance(o, Absent):
+                other = next((n for n, f in enumerate(flat) if isinstance(f, Unknown) and not isinstance(f, Absent)), None)
+                if other is not None:
+                    flat[other] = merge_unknowns(flat[other], o)  # type: ignore[arg-type]
+                    continue
+            if not any(same(o, f) for f in flat):
+                flat.append(o)
+    return union_of(flat)
+
+
+def union_of(flat: list[Value]) -> Value:
+    if len(flat) == 1:
+        return flat[0]
+    places, flags = merge_places(*(v.places for v in flat)), merge_flags(flat)
+    if len(flat) > MAX_OPTIONS:
+        return Unknown("one of more values than are kept apart", places=places, flags=flags)
+    return Union(tuple(flat), places=places, flags=flags)
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    out: Value | None = None
+    for v in values:
+        out = v if out is None else join(out, v)
+    assert out is not None, "join of nothing"
+    return out
+
+
+def join_contents(obj: Any, contents: list[Any]) -> Any:
+    """The join of the contents that an object has in several worlds (see `Heap.join`)."""
+    first, *others = contents
+    for other in others:
+        if other is not first:
+            first = _join_two(obj, first, other)
+    return first
+
+
+def _join_two(obj: Any, a: Any, b: Any) -> Any:
+    match obj:
+        case Env():
+            return _join_names(a, b)
+        case Unknown():
+            return _join_attributes(a, b)
+        case Instance():
+            return _join_attributes(a[0], b[0]), a[1] if a[1] is not None else b[1], a[2] or b[2]
+        case Mapping():
+            entries = dict(a[0])
+            rest = a[1] or b[1]
+            for key in {**a[0], **b[0]}:
+                if key in a[0] and key in b[0]:
+                    entries[key] = (a[0][key][0], join(a[0][key][1], b[0][key][1]))
+                else:
+                    name, value = a[0].get(key) or b[0][key]
+                    entries[key] = (name, union([value, absent(value)]))
+            return entries, rest
+        case Seq():
+            return _join_items(a, b)
+    raise TypeError(type(obj).__name__)
+
+
+class Merged(Unknown):
+    """One of two unknown things: attributes of it are one of two unknown attributes."""
+
+    parts: tuple[Unknown, Unknown]
+
+    def child(self, key: str, kind: str = "") -> Value:
+        found = self.assigned.get(key) or self.children.get(key)
+        if found is None:
+            found = self.children[key] = join(self.parts[0].child(key, kind), self.parts[1].child(key, kind))
+        return found
+
+
+_merged: dict[tuple[int, int], Merged] = {}
+
+
+def merge_unknowns(a: Unknown, b: Unknown) -> Unknown:
+    """The join of two unknowns is an unknown; joining the same two again gives the same one."""
+    if a is b or (isinstance(a, Merged) and b in a.parts):
+        return a
+    if isinstance(b, Merged) and a in b.parts:
+        return b
+    found = _merged.get((id(a), id(b))) or _merged.get((id(b), id(a)))
+    if found is None:
+        kind = a.kind if a.kind == b.kind else "unread" if "unread" in (a.kind, b.kind) else ""
+        named = min((a, b), key=lambda u: len(u.name) or 1000)
+        found = Merged(a.reason, named.name, kind, places=merge_places(a.places, b.places), flags=a.flags | b.flags, query=a.query or b.query)
+        found.parts = (a, b)
+        _merged[(id(a), id(b))] = found
+    return found
+
+
+class Absent(Unknown):
+    """A name or key that exists in some worlds only."""
+
+
+def absent(value: Value) -> Absent:
+    return Absent("set on one of two ways only", places=value.places, flags=value.flags)
+
+
+def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+    out = dict(a)
+    for name in {**a, **b}:
+        x, y = a.get(name), b.get(name)
+        # A name that one way does not bind would raise there if it were read: the other way is the one that goes on.
+        out[name] = join(x, y) if x is not None and y is not None else (x or y)  # type: ignore[assignment]
+    return out
+
+
+def _join_attributes(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+    out = dict(a)
+    for name in {**a, **b}:
+        x, y = a.get(name), b.get(name)
+        if x is not None and y is not None:
+            out[name] = join(x, y)
+        else:
+            one = x or y
+            assert one is not None
+            out[name] = union([one, absent(one)])
+    return out
+
+
+def _join_items(a: tuple[list[Value], Unknown | None], b: tuple[list[Value], Unknown | None]) -> Any:
+    x, y = a[0], b[0]
+    if len(x) == len(y):
+        return [join(i, j) for i, j in zip(x, y, strict=True)], a[1] or b[1]
+    short, long = (x, y) if len(x) < len(y) else (y, x)
+    head = [join(i, j) for i, j in zip(short, long, strict=False)]
+    extra = long[len(short) :]
+    if all(isinstance(e, Star) for e in extra):
+        return [*head, *extra], a[1] or b[1]
+    places, flags = merge_places(*(e.places for e in extra)), merge_flags(extra)
+    return head, Unknown("items appended on one of two ways only", places=places, flags=flags or NO_FLAGS)

@@ -1,0 +1,284 @@
+"""Modules and names: what an import gives, and when a module's statements are evaluated.
+
+A module of the sources is evaluated name by name: looking a name up runs the top-level statements that bind or mutate
+it. That happens outside the journal, so that it is done once for all runs; only after a run has changed a module from
+outside is it journaled and undone with the run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping as AbcMapping
+from dataclasses import dataclass, field
+
+from auditor.interpreter import Frame, Interpreter, RaiseSignal
+from auditor.joins import union
+from auditor.modules import ModuleSource, SyntaxProblem, index
+from auditor.places import Site
+from auditor.sources import SourceFile, Sources, Unreadable
+from auditor.values import (
+    Args,
+    Const,
+    Env,
+    External,
+    ExternalObject,
+    Instance,
+    Module,
+    Native,
+    Unknown,
+    Value,
+    merge_flags,
+)
+
+FILE_PREFIX = "/@/"
+
+
+@dataclass(slots=True)
+class Loader:
+    """The modules of one scan. `natives` maps dotted names to what this project knows of them."""
+
+    sources: Sources
+    natives: AbcMapping[str, Value]
+    builtins: AbcMapping[str, Value]
+    native_packages: frozenset[str]
+    keeps_module: frozenset[str]
+    harmless: frozenset[str]
+    modules: dict[str, Module] = field(default_factory=dict)
+    indexed: dict[str, ModuleSource] = field(default_factory=dict)
+    externals: dict[str, External] = field(default_factory=dict)
+    literals: dict[int, Value] = field(default_factory=dict)
+    dirty: bool = False
+    patched: dict[str, Value] = field(default_factory=dict)
+    unread: dict[str, Site] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+    # -- files --------------------------------------------------------------------------------------------------
+
+    def source_of(self, file: SourceFile) -> ModuleSource:
+        """The index of a file. Raises `SyntaxProblem`."""
+        found = self.indexed.get(file.path)
+        if found is None:
+            found = self.indexed[file.path] = index(file)
+        return found
+
+    def main_module(self, path: str) -> Module:
+        """A fresh module for a script that is run. Raises `Unreadable` and `SyntaxProblem`."""
+        return self._module(self.source_of(self.sources.read(path)), "__main__")
+
+    def library_module(self, path: str) -> Module:
+        """The shared module of a file by its path."""
+        file = self.sources.read(path)
+        return self._load(file, file.path)
+
+    def _module(self, source: ModuleSource, name: str) -> Module:
+        env = Env()
+        module = Module(name, env, source)
+        env.module = module
+        env.names["__name__"] = Const(name)
+        env.names["__file__"] = Const(FILE_PREFIX + source.file.path)
+        return module
+
+    def _load(self, file: SourceFile, dotted: str) -> Module:
+        found = self.modules.get(file.path)
+        if found is None:
+            found = self.modules[file.path] = self._module(self.source_of(file), dotted)
+        return found
+
+    def module_of(self, env: Env) -> Module:
+        scope: Env | None = env
+        while scope is not None:
+            if scope.module is not None:
+                return scope.module
+            scope = scope.parent
+        raise LookupError("a scope outside every module")
+
+    # -- names --------------------------------------------------------------------------------------------------
+
+    def name_in(self, it: Interpreter, module: Module, name: str) -> Value | None:
+        """A module-level name, evaluating the statements that make it when they have not been yet."""
+        found = module.env.names.get(name)
+        if found is not None:
+            return found
+        source: ModuleSource = module.source
+        numbers = source.binders.get(name)
+        if numbers is None:
+            for n in source.stars:
+                if n not in module.pending and self._run(it, module, n):
+                    found = module.env.names.get(name)
+                    if found is not None:
+                        return found
+            return None
+        for n in numbers:
+            if n not in module.pending:
+                self._run(it, module, n)
+        return module.env.names.get(name)
+
+    def _run(self, it: Interpreter, module: Module, number: int) -> bool:
+        statement = module.source.statements[number]
+        module.pending.add(number)
+        frames, pending, conditions, raised = it.heap.frames, it.heap.pending, it.conditions, it.maybe_raised
+        if not self.dirty:
+            it.heap.frames, it.heap.pending = [], []
+        it.conditions, it.maybe_raised = frozenset(), []
+        frame = Frame(module.env, statement, module)
+        try:
+            it.run_block(statement.nodes, frame)
+        except RaiseSignal:
+            return False
+        finally:
+            it.heap.frames, it.heap.pending, it.conditions, it.maybe_raised = frames, pending, conditions, raised
+            module.pending.discard(number)
+        return True
+
+    def modified(self, module: Module) -> None:
+        """A run has set an attribute of a module from outside."""
+        self.dirty = True
+
+    def start_run(self) -> None:
+        self.dirty = False
+        self.patched.clear()
+
+    # -- imports ------------------------------------------------------------------------------------------------
+
+    def import_module(self, it: Interpreter, dotted: str, importer: Module | None, site: Site) -> Value:
+        top = dotted.split(".")[0]
+        if top in self.native_packages or top in sys.stdlib_module_names:
+            return self.external(dotted, ())
+        return self._from_sources(it, dotted, importer, site) or self._missing(dotted, site)
+
+    def _from_sources(self, it: Interpreter, dotted: str, importer: Module | None, site: Site) -> Module | None:
+        file = importer.source.file if importer is not None else None
+        found = self.sources.module(dotted, file, it.search)
+        return self._open(found, dotted, site) if found is not None else None
+
+    def _open(self, file: SourceFile, dotted: str, site: Site) -> Module | None:
+        try:
+            return self._load(file, dotted)
+        except (SyntaxProblem, Unreadable) as error:
+            self.problems[file.path] = str(error)
+            return None
+
+    def _missing(self, dotted: str, site: Site) -> External:
+        """A module that no source and no knowledge of ours covers."""
+        self.unread.setdefault(dotted.split(".")[0], site)
+        return self.external(dotted, (site,))
+
+    def import_from(self, it: Interpreter, dotted: str, level: int, name: str, importer: Module, site: Site) -> Value:
+        if level:
+            base = self.sources.relative(importer.source.file, level, dotted)
+            if base is None:
+                return self._missing("." * level + dotted + "." + name, site)
+            module: Value | None = self._open(base, base.path, site)
+            if module is None:
+                return self._unparsed(base.path, name, site)
+        else:
+            module = self.import_module(it, dotted, importer, site)
+        if isinstance(module, External):
+            return self.external(f"{module.dotted}.{name}", module.places)
+        assert isinstance(module, Module)
+        found = self.name_in(it, module, name)
+        if found is not None:
+            return found
+        sub = self._submodule(it, module, name, site)
+        if sub is not None:
+            return sub
+        getter = self.name_in(it, module, "__getattr__")
+        if getter is not None:
+            return it.call(getter, Args([Const(name)]), site)
+        path = module.source.file.path
+        return Unknown(f"`{path}` has no `{name}` (another version of the library?)", f"{dotted}.{name}", places=(site,))
+
+    def _unparsed(self, path: str, name: str, site: Site) -> Unknown:
+        return Unknown(f"`{path}` could not be read: {self.problems.get(path, '')}", name, places=(site,))
+
+    def _submodule(self, it: Interpreter, module: Module, name: str, site: Site | None) -> Value | None:
+        file = module.source.file
+        if not file.path.endswith(("__init__.py", "/")):
+            return None
+        sub = self.sources.relative(file, 1, name)
+        if sub is None or site is None:
+            return None
+        return self._open(sub, f"{module.name}.{name}", site)
+
+    def import_star(self, it: Interpreter, dotted: str, level: int, frame: Frame, site: Site) -> None:
+        if level:
+            base = self.sources.relative(frame.module.source.file, level, dotted)
+            module: Value | None = self._open(base, base.path, site) if base is not None else None
+        else:
+            module = self.import_module(it, dotted, frame.module, site)
+        if not isinstance(module, Module):
+            return
+        source: ModuleSource = module.source
+        names = [n for n in source.binders if not n.startswith("_")]
+        for n in source.stars:
+            self._run(it, module, n)
+        names += [n for n in module.env.names if not n.startswith("_")]
+        it.heap.touch(frame.env)
+        for n in dict.fromkeys(names):
+            value = self.name_in(it, module, n)
+            if value is not None:
+                frame.env.names.setdefault(n, value)
+
+    def module_attribute(self, it: Interpreter, module: Module, name: str, site: Site | None) -> Value:
+        found = self.name_in(it, module, name)
+        if found is not None:
+            return found
+        sub = self._submodule(it, module, name, site)
+        if sub is not None:
+            return sub
+        if name in ("__doc__", "__spec__", "__path__", "__dict__"):
+            return Unknown(f"`{name}` of a module", name, "str" if name == "__doc__" else "")
+        if module.source.stars:
+            return Unknown(f"a name from `import *` in {module.source.file.path}", name, places=(site,) if site else ())
+        raise RaiseSignal("AttributeError")
+
+    # -- libraries without sources --------------------------------------------------------------------------------
+
+    def external(self, dotted: str, places: tuple[Site, ...] = ()) -> Value:
+        known = self.patched.get(dotted) or self.natives.get(dotted)
+        if known is not None:
+            return known
+        found = self.externals.get(dotted)
+        if found is None:
+            found = self.externals[dotted] = External(dotted, places=places)
+        return found
+
+    def patch_external(self, it: Interpreter, dotted: str, value: Value) -> None:
+        """The script replaces something of a library without sources: honoured for the rest of the run."""
+        self.patched[dotted] = value
+
+    def call_external(self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None) -> Value:
+        from auditor.calls import unread
+        from auditor.torch.modules import find_module
+
+        dotted = function.dotted
+        known = self.patched.get(dotted) or self.natives.get(dotted)
+        if known is not None and known is not function:
+            return it.call(known, args, site)
+        if dotted in self.keeps_module or "*." + dotted.rsplit(".", 1)[-1] in self.keeps_module:
+            module = find_module(args)
+            if module is not None:
+                return module
+        last = dotted.rsplit(".", 1)[-1]
+        top = dotted.split(".")[0]
+        if dotted in self.harmless or top in self.harmless or top in sys.stdlib_module_names:
+            return self._opaque(dotted, args, site)
+        if last[:1].isupper() and find_module(args) is None:
+            return ExternalObject(dotted, args, places=function.places or ((site,) if site else ()), flags=merge_flags(args.all()))
+        missing = self._reason(function)
+        return unread(it, Unknown(missing, dotted, places=function.places or ((site,) if site else ())), args, site)
+
+    def _reason(self, function: External) -> str:
+        top = function.dotted.lstrip(".").split(".")[0].removesuffix("()")
+        if top in self.unread:
+            return f"the import of `{top}` could not be resolved (`{function.dotted}` is needed): give its source with --library"
+        return f"the call to `{function.dotted}` cannot be read"
+
+    def _opaque(self, dotted: str, args: Args, site: Site | None) -> Value:
+        last = dotted.rsplit(".", 1)[-1]
+        if last[:1].isupper():
+            return ExternalObject(dotted, args, places=(site,) if site else (), flags=merge_flags(args.all()))
+        return Unknown(f"`{dotted}()` is known at run time only", f"{dotted}()", places=(site,) if site else (), flags=merge_flags(args.all()))
+
+
+__all__ = ["FILE_PREFIX", "Instance", "Loader", "Native", "union"]

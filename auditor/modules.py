@@ -1,0 +1,188 @@
+"""Source files as modules: an `ast` index of every reached file, LibCST for the statements that are evaluated.
+
+Whole-file LibCST parsing is the dearest step of a scan, so a file is indexed with `ast` (names that each top-level
+statement binds or mutates, first and last line), and a statement is parsed with LibCST when it is first evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from auditor.sources import SourceFile
+
+
+class SyntaxProblem(Exception):
+    """The file is not Python; the message says where."""
+
+
+@dataclass(slots=True, eq=False)
+class Statement:
+    """A top-level statement (or several on one line): its lines, what it binds, and, when asked for, its LibCST nodes."""
+
+    path: str
+    text: str
+    first: int
+    binds: frozenset[str]
+    mutates: frozenset[str]
+    calls: bool
+    star: bool
+    _nodes: tuple[cst.BaseStatement, ...] | None = field(default=None, repr=False)
+    _module: cst.Module | None = field(default=None, repr=False)
+    _lines: dict[int, int] | None = field(default=None, repr=False)
+
+    @property
+    def nodes(self) -> tuple[cst.BaseStatement, ...]:
+        if self._nodes is None:
+            self._module = cst.parse_module(self.text)
+            self._nodes = tuple(self._module.body)  # type: ignore[arg-type]
+        return self._nodes
+
+    def line_of(self, node: object) -> int:
+        """The line (from 1) of `node` in its file; the statement's first line for None."""
+        if node is None or self._module is None:
+            return self.first
+        if self._lines is None:
+            positions = MetadataWrapper(self._module, unsafe_skip_copy=True).resolve(PositionProvider)
+            self._lines = {id(n): self.first + p.start.line - 1 for n, p in positions.items()}
+        return self._lines.get(id(node), self.first)
+
+
+@dataclass(slots=True, eq=False)
+class ModuleSource:
+    """A file with its statements in order and, for each name, the statements that bind or mutate it."""
+
+    file: SourceFile
+    statements: tuple[Statement, ...]
+    binders: dict[str, list[int]]
+    stars: tuple[int, ...]
+    has_main_guard: bool
+
+
+def index(file: SourceFile) -> ModuleSource:
+    """Index one file. Raises `SyntaxProblem` when it does not parse (or nests deeper than Python's own parser goes)."""
+    try:
+        tree = ast.parse(file.text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None)
+        where = f" at line {line}" if line else ""
+        raise SyntaxProblem(f"does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}") from None
+    lines = file.text.splitlines(keepends=True)
+    statements: list[Statement] = []
+    binders: dict[str, list[int]] = {}
+    stars: list[int] = []
+    for first, last, group in _groups(tree.body):
+        binds: set[str] = set()
+        mutates: set[str] = set()
+        star = False
+        for node in group:
+            for name, how in _effects(node):
+                if name == "*":
+                    star = True
+                else:
+                    (binds if how == "bind" else mutates).add(name)
+        number = len(statements)
+        for name in binds | mutates:
+            binders.setdefault(name, []).append(number)
+        if star:
+            stars.append(number)
+        calls = any(isinstance(n, (ast.Expr, ast.For, ast.While, ast.With, ast.If, ast.Try)) for n in group)
+        text = "".join(lines[first - 1 : last])
+        statements.append(Statement(file.path, text, first, frozenset(binds), frozenset(mutates), calls, star))
+    guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
+    return ModuleSource(file, tuple(statements), binders, tuple(stars), guard)
+
+
+def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
+    """Statements with their first and last lines; those that share a line come together."""
+    current: tuple[int, int, list[ast.stmt]] | None = None
+    for node in body:
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        last = node.end_lineno or node.lineno
+        if current and first <= current[1]:
+            current[2].append(node)
+            current = (current[0], max(current[1], last), current[2])
+            continue
+        if current:
+            yield current
+        current = (first, last, [node])
+    if current:
+        yield current
+
+
+def _effects(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """(name, 'bind' | 'mutate') for every module-level name that the statement binds or mutates."""
+    match node:
+        case ast.FunctionDef(name=n) | ast.AsyncFunctionDef(name=n) | ast.ClassDef(name=n):
+            yield n, "bind"
+        case ast.Import(names=names):
+            for a in names:
+                yield (a.asname or a.name.split(".")[0]), "bind"
+        case ast.ImportFrom(names=names):
+            for a in names:
+                yield (a.asname or a.name), "bind"
+        case ast.Assign(targets=targets):
+            for t in targets:
+                yield from _target(t)
+        case ast.AnnAssign(target=t, value=v) if v is not None:
+            yield from _target(t)
+        case ast.AugAssign(target=t):
+            for name, _ in _target(t):
+                yield name, "mutate"
+        case ast.Delete(targets=targets):
+            for t in targets:
+                for name, _ in _target(t):
+                    yield name, "mutate"
+        case ast.Expr(value=v):
+            for sub in ast.walk(v):
+                if isinstance(sub, ast.NamedExpr):
+                    yield from _target(sub.target)
+            if isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute):
+                root = v.func.value
+                while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
+                    root = root.func if isinstance(root, ast.Call) else root.value
+                if isinstance(root, ast.Name):
+                    yield root.id, "mutate"
+        case ast.For() | ast.AsyncFor():
+            yield from _target(node.target)
+            for s in [*node.body, *node.orelse]:
+                yield from _effects(s)
+        case ast.If() | ast.While():
+            for s in [*node.body, *node.orelse]:
+                yield from _effects(s)
+        case ast.With() | ast.AsyncWith():
+            for item in node.items:
+                if item.optional_vars is not None:
+                    yield from _target(item.optional_vars)
+            for s in node.body:
+                yield from _effects(s)
+        case ast.Try() | ast.TryStar():
+            for s in [*node.body, *node.orelse, *node.finalbody]:
+                yield from _effects(s)
+            for h in node.handlers:
+                for s in h.body:
+                    yield from _effects(s)
+        case ast.Match(cases=cases):
+            for c in cases:
+                for s in c.body:
+                    yield from _effects(s)
+
+
+def _target(t: ast.expr) -> Iterator[tuple[str, str]]:
+    match t:
+        case ast.Name(id=n):
+            yield n, "bind"
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            for e in elts:
+                yield from _target(e)
+        case ast.Starred(value=v):
+            yield from _target(v)
+        case ast.Attribute(value=v) | ast.Subscript(value=v):
+            while isinstance(v, (ast.Attribute, ast.Subscript)):
+                v = v.value
+            if isinstance(v, ast.Name):
+                yield v.id, "mutate"

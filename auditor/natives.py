@@ -1,0 +1,42 @@
+"""Everything that this project knows of libraries, by dotted name."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from auditor import stdlib
+from auditor.builtins import builtin_names
+from auditor.frameworks import coreai_torch, torch_export
+from auditor.frameworks.tables import tables
+from auditor.interpreter import Interpreter
+from auditor.loader import Loader
+from auditor.places import Site
+from auditor.sources import Sources
+from auditor.torch import layers, methods, modules, transformers
+from auditor.values import Args, ExternalObject, Native, Value
+
+
+def _holder(dotted: str) -> Native:
+    def make(it: Interpreter, args: Args, site: Site | None) -> Value:
+        return ExternalObject(dotted, args, places=(site,) if site else ())
+
+    return Native(dotted, make)
+
+
+@cache
+def natives() -> dict[str, Value]:
+    return {
+        **stdlib.NATIVES,
+        **methods.NATIVES,
+        **modules.NATIVES,
+        **layers.NATIVES,
+        **transformers.NATIVES,
+        **torch_export.NATIVES,
+        **coreai_torch.NATIVES,
+        **{name: _holder(name) for name in tables().holds_module},
+    }
+
+
+def make_loader(sources: Sources) -> Loader:
+    t = tables()
+    return Loader(sources, natives(), builtin_names(), t.packages, t.keeps_module, t.harmless)

@@ -1,0 +1,437 @@
+"""Attributes, classes and instances."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from auditor import methods, operators
+from auditor.interpreter import Frame, Interpreter, RaiseSignal
+from auditor.joins import Absent, join_all, union_of
+from auditor.places import Site
+from auditor.values import (
+    NONE,
+    Args,
+    Bound,
+    Class,
+    Const,
+    Env,
+    External,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Module,
+    Native,
+    NativeClass,
+    Num,
+    Pattern,
+    Seq,
+    Super,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    text_of,
+)
+
+OBJECT = NativeClass("object")
+
+
+# -- classes ----------------------------------------------------------------------------------------------------
+
+
+def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
+    bases: list[Value] = []
+    for b in node.bases:
+        base = it.eval(b.value, frame)
+        if isinstance(base, Union):
+            base = base.options[0]
+        bases.append(base)
+    env = Env({"__class_scope__": NONE, "__annotations__": Mapping()}, parent=frame.env)
+    cls = Class(node.name.value, tuple(bases), env, node, Site(frame.statement, node))
+    inner = replace(frame, env=env)
+    it.run_block(node.body.body, inner)
+    for v in env.names.values():
+        if isinstance(v, Function) and v.owner is None:
+            v.owner = cls
+    out: Value = cls
+    for base in mro(cls):
+        if isinstance(base, NativeClass) and "__init_subclass__" in base.methods:
+            base.methods["__init_subclass__"](it, Args([cls]), cls.site)
+    for decorator in reversed(node.decorators):
+        value = it.eval(decorator.decorator, frame)
+        if isinstance(value, (Function, Bound, Native)):
+            result = it.call(value, Args([out]), Site(frame.statement, decorator))
+            out = out if isinstance(result, Unknown) else result
+    return out
+
+
+def mro(cls: Value) -> tuple[Value, ...]:
+    """The method resolution order; bases that are no classes of ours (externals, unknowns) stay in it."""
+    if not isinstance(cls, (Class, NativeClass)):
+        return (cls,)
+    if isinstance(cls, Class) and cls.mro_cache is not None:
+        return cls.mro_cache
+    sequences = [list(mro(b)) for b in cls.bases] + [list(cls.bases)]
+    out: list[Value] = [cls]
+    while sequences := [s for s in sequences if s]:
+        head = next((s[0] for s in sequences if not any(any(s[0] is x for x in t[1:]) for t in sequences)), sequences[0][0])
+        out.append(head)
+        sequences = [[x for x in s if x is not head] if head in s else s for s in sequences]
+    result = tuple(out)
+    if isinstance(cls, Class):
+        cls.mro_cache = result
+    return result
+
+
+def class_lookup(cls: Value, name: str, after: Value | None = None) -> tuple[Value | None, bool]:
+    """(attribute, sure): the attribute found along the MRO (behind `after`), and whether every class before it was read."""
+    order = mro(cls)
+    if after is not None:
+        start = next((i for i, c in enumerate(order) if c is after), -1)
+        order = order[start + 1 :]
+    sure = True
+    for c in order:
+        if isinstance(c, Class):
+            if name in c.env.names and name != "__class_scope__":
+                return c.env.names[name], sure
+        elif isinstance(c, NativeClass):
+            if name in c.methods:
+                return Native(f"{c.name}.{name}", c.methods[name]), sure
+            if name in c.attributes:
+                return c.attributes[name], sure
+        else:
+            sure = False
+    return None, sure
+
+
+def unread_base(cls: Value) -> Value | None:
+    """The first base that is no class whose source or meaning is known."""
+    return next((c for c in mro(cls) if not isinstance(c, (Class, NativeClass))), None)
+
+
+def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
+    new, sure = class_lookup(cls, "__new__")
+    if isinstance(new, Native) and sure:
+        return it.call(new, Args([cls, *args.pos], args.kw, args.more), site)
+    obj = Instance(cls, places=(site,) if site else (), flags=it.conditions)
+    if isinstance(cls, Class) and cls.dataclass_fields and "__init__" not in cls.env.names:
+        _fill_fields(it, obj, cls, args, site)
+        post, _ = class_lookup(cls, "__post_init__")
+        if post is not None:
+            it.call(post, Args([obj]), site)
+        return obj
+    init, _ = class_lookup(cls, "__init__")
+    if init is not None:
+        it.call(init, Args([obj, *args.pos], args.kw, args.more), site)
+    else:
+        base = unread_base(cls)
+        if base is not None:
+            obj.payload = args
+    return obj
+
+
+def fields_of(cls: Class) -> dict[str, Value | None]:
+    """Annotated names with their defaults, bases first."""
+    out: dict[str, Value | None] = {}
+    for c in reversed(mro(cls)):
+        if isinstance(c, Class) and isinstance(names := c.env.names.get("__annotations__"), Mapping):
+            for key, annotation in names.entries.values():
+                name = text_of(key)
+                if name and "ClassVar" not in (text_of(annotation) or ""):
+                    out[name] = c.env.names.get(name)
+    return out
+
+
+def _fill_fields(it: Interpreter, obj: Instance, cls: Class, args: Args, site: Site | None) -> None:
+    fields = fields_of(cls)
+    positional = list(args.pos)
+    for name, default in fields.items():
+        spec = default.payload if isinstance(default, Instance) and isinstance(default.payload, Args) else None
+        if positional and not (spec and isinstance(i := spec.kw.get("init"), Const) and i.value is False):
+            obj.attrs[name] = positional.pop(0)
+        elif name in args.kw:
+            obj.attrs[name] = args.kw[name]
+        elif spec is not None:
+            if "default" in spec.kw:
+                obj.attrs[name] = spec.kw["default"]
+            elif "default_factory" in spec.kw:
+                obj.attrs[name] = it.call(spec.kw["default_factory"], Args(), site)
+        elif default is not None:
+            obj.attrs[name] = default
+        else:
+            reason = f"nothing says what `{name}` of `{cls.name}` is"
+            obj.attrs[name] = args.more.child(f".{name}") if args.more else Unknown(reason, name, places=(site,) if site else ())
+
+
+def make_super(it: Interpreter, owner: Value, receiver: Value | None) -> Value:
+    return Super(owner, receiver if receiver is not None else NONE)
+
+
+def class_of(value: Value) -> Value | None:
+    return value.cls if isinstance(value, Instance) else value if isinstance(value, (Class, NativeClass)) else None
+
+
+_KINDS = {
+    "str": (Const, str),
+    "int": (Const, int),
+    "float": (Const, float),
+    "bool": (Const, bool),
+    "bytes": (Const, bytes),
+}
+
+
+def is_instance(it: Interpreter, value: Value, cls: Value) -> bool | None:
+    """`isinstance(value, cls)`, or None when it is unknown."""
+    if isinstance(cls, Seq):
+        seen = [is_instance(it, value, c) for c in cls.items]
+        return True if True in seen else None if None in seen or cls.rest else False
+    if isinstance(value, Union):
+        answers = {is_instance(it, o, cls) for o in value.options}
+        return answers.pop() if len(answers) == 1 else None
+    name = cls.name if isinstance(cls, (NativeClass, Class, Native)) else cls.dotted if isinstance(cls, External) else ""
+    name = name.removeprefix("builtins.")
+    match value:
+        case Unknown(kind=kind):
+            return (name == kind or (kind == "bool" and name == "int")) if kind and name in (*_KINDS, "list", "dict", "tuple") else None
+        case Const(value=x):
+            if name in _KINDS:
+                return isinstance(x, _KINDS[name][1])
+            return False if name != "object" and "Unknown" not in type(cls).__name__ else None
+        case Num():
+            return name in ("int", "object") or name.endswith(("SymInt", "Integral"))
+        case Pattern():
+            return name in ("str", "object")
+        case Seq(kind=kind):
+            return name.rsplit(".", 1)[-1] in (kind, "Sequence" if kind in ("list", "tuple") else "Set", "Iterable", "Collection", "object")
+        case Mapping():
+            return name.rsplit(".", 1)[-1] in ("dict", "Mapping", "MutableMapping", "OrderedDict", "object")
+        case Tensor():
+            return name.rsplit(".", 1)[-1] in ("Tensor", "object", "Parameter", "ndarray")
+        case Function() | Bound() | Native():
+            return name.rsplit(".", 1)[-1] in ("Callable", "FunctionType", "MethodType", "object")
+        case Class() | NativeClass():
+            return name in ("type", "object")
+        case Instance(cls=own):
+            order = mro(own)
+            if any(c is cls for c in order):
+                return True
+            if isinstance(cls, External):
+                if any(isinstance(c, External) and c.dotted == cls.dotted for c in order):
+                    return True
+                return None if any(isinstance(c, (External, Unknown)) for c in order) else False
+            if isinstance(cls, (Class, NativeClass)):
+                return None if any(isinstance(c, (External, Unknown)) for c in order) and isinstance(cls, NativeClass) else False
+    return None
+
+
+# -- attributes -------------------------------------------------------------------------------------------------
+
+
+def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Value:
+    match obj:
+        case Union():
+            return _union_attribute(it, obj, name, site)
+        case Instance():
+            return _instance_attribute(it, obj, name, site)
+        case Super():
+            return _super_attribute(it, obj, name, site)
+        case Class():
+            return _class_attribute(it, obj, name, site)
+        case Module():
+            return it.loader.module_attribute(it, obj, name, site)
+        case External():
+            return it.loader.external(f"{obj.dotted}.{name}", obj.places or ((site,) if site else ()))
+        case Tensor():
+            from auditor.torch.methods import tensor_attribute
+
+            return tensor_attribute(it, obj, name, site)
+        case Unknown():
+            return obj.child(f".{name}")
+        case ExternalObject():
+            found = obj.children.get(name)
+            if found is None:
+                dotted = f"{obj.dotted}().{name}"
+                found = obj.children[name] = Bound(External(dotted, places=obj.places), obj)
+            return found
+        case NativeClass():
+            if name == "__name__":
+                return Const(obj.name.rsplit(".", 1)[-1])
+            found_, _ = class_lookup(obj, name)
+            if found_ is not None:
+                if isinstance(found_, Native) and name.startswith("from_"):
+                    return Bound(found_, obj)
+                return found_
+            return Unknown(f"`{obj.name}.{name}` is not known", f"{obj.name}.{name}", places=(site,) if site else ())
+        case Bound(function=External(dotted=dotted)):
+            return Bound(External(f"{dotted}.{name}", places=obj.places), obj.receiver)
+        case Bound(function=f):
+            return obj.receiver if name == "__self__" else f if name == "__func__" else get_attribute(it, f, name, site)
+        case Function():
+            return _function_attribute(obj, name)
+        case Native():
+            return Const(obj.name) if name == "__name__" else Unknown(f"`{obj.name}.{name}` is not known", name)
+        case Const() | Pattern() | Num() | Seq() | Mapping():
+            return methods.attribute(it, obj, name, site)
+    return operators.unknown_from("an attribute of a value that is not known", "", obj, name=name)
+
+
+def _union_attribute(it: Interpreter, obj: Union, name: str, site: Site | None) -> Value:
+    out: list[Value] = []
+    missing: RaiseSignal | None = None
+    for o in obj.options:
+        try:
+            out.append(get_attribute(it, o, name, site))
+        except RaiseSignal as error:
+            missing = error
+    if not out:
+        raise missing or RaiseSignal("AttributeError")
+    return join_all(out) if not all(isinstance(o, (Bound, Native, Function)) for o in out) or len(out) == 1 else union_of(out)
+
+
+def bound(it: Interpreter, found: Value, obj: Value, cls: Value, site: Site | None) -> Value:
+    """A class attribute as seen through an instance."""
+    if isinstance(found, Function):
+        if found.kind == "property":
+            return it.call(found, Args([obj]), site)
+        if found.kind == "staticmethod":
+            return found
+        return Bound(found, cls if found.kind == "classmethod" else obj)
+    if isinstance(found, Native):
+        return Bound(found, obj)
+    return found
+
+
+def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | None) -> Value:
+    own = obj.attrs.get(name)
+    if own is not None and not (isinstance(own, Union) and any(isinstance(o, Absent) for o in own.options)):
+        return own
+    found, sure = class_lookup(obj.cls, name)
+    if found is not None:
+        value = bound(it, found, obj, obj.cls, site)
+        if own is not None and isinstance(own, Union):
+            return join_all([value, *(o for o in own.options if not isinstance(o, Absent))])
+        return value
+    if own is not None and isinstance(own, Union):
+        return join_all(o for o in own.options if not isinstance(o, Absent))
+    if name == "__class__":
+        return obj.cls
+    if name == "__dict__":
+        return Mapping({("str", n): (Const(n), v) for n, v in obj.attrs.items()}, Unknown("attributes that were not read"))
+    getter, _ = class_lookup(obj.cls, "__getattr__")
+    if getter is not None:
+        return it.call(getter, Args([obj, Const(name)]), site)
+    if obj.taint is not None:
+        return obj.taint.child(f".{name}")
+    if not sure:
+        base = unread_base(obj.cls)
+        value = _of_unread_base(base, name, site)
+        it.heap.touch(obj)
+        obj.attrs[name] = value
+        return value
+    raise RaiseSignal("AttributeError")
+
+
+def _of_unread_base(base: Value | None, name: str, site: Site | None) -> Unknown:
+    dotted = base.dotted if isinstance(base, External) else base.name if isinstance(base, Unknown) else "a base class"
+    reason = base.reason if isinstance(base, Unknown) else f"the source of the base class `{dotted}` is not among those read"
+    places = base.places if base is not None and base.places else ((site,) if site else ())
+    return Unknown(reason, f"{dotted}.{name}", places=places)
+
+
+def _super_attribute(it: Interpreter, obj: Super, name: str, site: Site | None) -> Value:
+    cls = class_of(obj.receiver)
+    if cls is None:
+        return Unknown("super() of a value that is not known", name, places=(site,) if site else ())
+    found, sure = class_lookup(cls, name, after=obj.owner)
+    if found is not None:
+        return bound(it, found, obj.receiver, cls, site)
+    if name == "__init__" and not sure:
+        return Native("init", lambda it, args, site: NONE)
+    if name in ("__init__", "__post_init__", "__init_subclass__", "__enter__", "__exit__"):
+        return Native("object.__init__", lambda it, args, site: NONE)
+    if name == "__setattr__":
+        receiver = obj.receiver
+
+        def assign(it: Interpreter, args: Args, site: Site | None) -> Value:
+            if isinstance(receiver, Instance) and (key := text_of(args.pos[0])):
+                it.heap.touch(receiver)
+                receiver.attrs[key] = args.pos[1]
+            return NONE
+
+        return Native("object.__setattr__", assign)
+    if not sure:
+        return _of_unread_base(unread_base(cls), name, site)
+    raise RaiseSignal("AttributeError")
+
+
+def _class_attribute(it: Interpreter, obj: Class, name: str, site: Site | None) -> Value:
+    if name in ("__name__", "__qualname__"):
+        return Const(obj.name)
+    if name == "__module__":
+        return Unknown("the module of a class", "__module__", "str")
+    if name == "__mro__":
+        return Seq("tuple", list(mro(obj)))
+    if name == "__bases__":
+        return Seq("tuple", list(obj.bases))
+    found, sure = class_lookup(obj, name)
+    if found is None:
+        if sure:
+            raise RaiseSignal("AttributeError")
+        return _of_unread_base(unread_base(obj), name, site)
+    if isinstance(found, Function):
+        return Bound(found, obj) if found.kind == "classmethod" else found
+    if isinstance(found, Native) and found.name.rsplit(".", 1)[-1].startswith("from_"):
+        return Bound(found, obj)
+    return found
+
+
+def _function_attribute(obj: Function, name: str) -> Value:
+    if name in ("__name__", "__qualname__"):
+        return Const(obj.name)
+    if name in obj.attributes:
+        return obj.attributes[name]
+    if name == "__wrapped__":
+        return obj
+    return Unknown(f"an attribute of the function `{obj.name}`", f"{obj.name}.{name}")
+
+
+def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Site | None) -> None:
+    """`obj.name = value`."""
+    match obj:
+        case Union():
+            for o in obj.options:
+
+                def write(o: Value = o) -> None:
+                    set_attribute(it, o, name, value, site)
+
+                it.fork([lambda w=write: w(), lambda: None])  # type: ignore[misc]
+        case Instance():
+            found, _ = class_lookup(obj.cls, name)
+            if isinstance(found, Function) and found.kind == "property" and found.setter is not None:
+                it.call(found.setter, Args([obj, value]), site)
+                return
+            setter, _ = class_lookup(obj.cls, "__setattr__")
+            if isinstance(setter, Native):
+                it.call(setter, Args([obj, Const(name), value]), site)
+                return
+            it.heap.touch(obj)
+            obj.attrs[name] = value
+        case Class():
+            it.heap.touch(obj.env)
+            obj.env.names[name] = value
+        case Module():
+            it.heap.touch(obj.env)
+            obj.env.names[name] = value
+            it.loader.modified(obj)
+        case Unknown():
+            it.heap.touch(obj)
+            obj.assigned[f".{name}"] = value
+        case Function():
+            obj.attributes[name] = value
+        case Bound(function=Function() as f):
+            f.attributes[name] = value
+        case External():
+            it.loader.patch_external(it, f"{obj.dotted}.{name}", value)

@@ -1,0 +1,369 @@
+"""Operators, comparisons and truth on values. Nothing here changes anything: all functions are pure."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from auditor import dims
+from auditor.joins import same, union
+from auditor.values import (
+    Bound,
+    Class,
+    Const,
+    External,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Module,
+    Native,
+    NativeClass,
+    Num,
+    Pattern,
+    Seq,
+    Star,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    as_dim,
+    key_of,
+    merge_flags,
+    merge_places,
+    number,
+    text_of,
+)
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_LIMIT = 1 << 64
+_TEXT_LIMIT = 20_000
+
+
+def derived(value: Any, *sources: Value) -> Const:
+    return Const(value, places=merge_places(*(s.places for s in sources)), flags=merge_flags(sources))
+
+
+def unknown_from(reason: str, kind: str, *sources: Value, name: str = "") -> Unknown:
+    """An unknown computed from `sources`: the first unknown among them gives the reason."""
+    first = next((s for s in sources if isinstance(s, Unknown)), None)
+    return Unknown(
+        first.reason if first else reason,
+        name,
+        kind,
+        places=merge_places(*(s.places for s in sources)),
+        flags=merge_flags(sources),
+        query=any(depends_on_query(s) for s in sources),
+    )
+
+
+def depends_on_query(v: Value) -> bool:
+    match v:
+        case Num(dim=d):
+            return d.query
+        case Unknown(query=q):
+            return q
+        case Tensor(tags=tags):
+            return "query" in tags
+    return False
+
+
+def truth(v: Value) -> bool | None:
+    """`bool(v)`, or None when it is unknown."""
+    match v:
+        case Const(value=x):
+            return bool(x)
+        case Pattern(text=t):
+            return True if t.replace("*", "") else None
+        case Num(dim=d):
+            return True if dims.less(0, d) else None
+        case Seq(items=items, rest=rest):
+            if any(not isinstance(i, Star) for i in items):
+                return True
+            return None if items or rest else False
+        case Mapping(entries=entries, rest=rest):
+            return True if entries else None if rest else False
+        case Union(options=options):
+            seen = {truth(o) for o in options}
+            return seen.pop() if len(seen) == 1 else None
+        case Unknown() | Tensor() | ExternalObject() | External():
+            return None
+    return True
+
+
+def binary(op: str, a: Value, b: Value) -> Value:
+    """`a op b` for scalars, text and containers. Tensors, paths and instances are the caller's business."""
+    if isinstance(a, Union):
+        return union(binary(op, x, b) for x in a.options)
+    if isinstance(b, Union):
+        return union(binary(op, a, y) for y in b.options)
+    if isinstance(a, Const) and isinstance(b, Const):
+        return _concrete(op, a, b)
+    text = _text_binary(op, a, b)
+    if text is not None:
+        return text
+    if isinstance(a, Seq) and isinstance(b, Seq) and op in "+|&-":
+        return _sequences(op, a, b)
+    if isinstance(a, Seq) and op == "*":
+        return _repeat(a, b)
+    if isinstance(b, Seq) and op == "*":
+        return _repeat(b, a)
+    if isinstance(a, Mapping) and isinstance(b, Mapping) and op == "|":
+        return Mapping({**a.entries, **b.entries}, a.rest or b.rest, places=merge_places(a.places, b.places))
+    x, y = as_dim(a), as_dim(b)
+    if x is not None and y is not None:
+        result = _dimensions(op, x, y)
+        if result is not None:
+            return number(result, (a, b))
+        return unknown_from("arithmetic on an unknown number", "float", a, b, name=f"({op})")
+    return unknown_from(f"`{op}` on a value that is not known", "", a, b)
+
+
+def _concrete(op: str, a: Const, b: Const) -> Value:
+    x, y = a.value, b.value
+    if op == "**" and (not isinstance(y, (int, float)) or abs(y) > 64 or (isinstance(x, int) and abs(x) > 1 << 32)):
+        return unknown_from("a power too large to compute", "int", a, b)
+    if op == "<<" and (not isinstance(y, int) or y > 128):
+        return unknown_from("a shift too large to compute", "int", a, b)
+    if op == "*" and isinstance(x, (str, bytes)) and isinstance(y, int) and len(x) * y > _TEXT_LIMIT:
+        return unknown_from("a text too long to compute", "str", a, b)
+    try:
+        return derived(BINARY[op](x, y), a, b)
+    except Exception as error:  # the script would raise here
+        return unknown_from(f"`{op}` raises {type(error).__name__}", "", a, b)
+
+
+def _text_binary(op: str, a: Value, b: Value) -> Value | None:
+    x, y = text_of(a), text_of(b)
+    if op == "+" and (x is not None or y is not None):
+        if (x is None and not isinstance(a, Unknown)) or (y is None and not isinstance(b, Unknown)):
+            return None
+        return pattern((x or "*") + (y or "*"), a, b)
+    if op == "%" and x is not None:
+        return pattern(_percent(x), a, b)
+    return None
+
+
+def _percent(x: str) -> str:
+    out, i = "", 0
+    while i < len(x):
+        if x[i] == "%" and i + 1 < len(x):
+            j = i + 1
+            while j < len(x) - 1 and not x[j].isalpha() and x[j] != "%":
+                j += 1
+            out += "%" if x[j] == "%" else "*"
+            i = j + 1
+        else:
+            out += x[i]
+            i += 1
+    return out
+
+
+def pattern(text: str, *sources: Value) -> Value:
+    """A string with `*` for what is unknown."""
+    while "**" in text:
+        text = text.replace("**", "*")
+    places, flags = merge_places(*(s.places for s in sources)), merge_flags(sources)
+    return Pattern(text, places=places, flags=flags) if "*" in text else Const(text, places=places, flags=flags)
+
+
+def _sequences(op: str, a: Seq, b: Seq) -> Value:
+    places, flags = merge_places(a.places, b.places), a.flags | b.flags
+    if op == "+":
+        return Seq(a.kind, [*a.items, *b.items], a.rest or b.rest, places=places, flags=flags)
+    if not (a.exact and b.exact):
+        return unknown_from("a set operation on a set that is not known", "set", a, b)
+    keys = {key_of(i) for i in b.items}
+    if op == "|":
+        mine = {key_of(i) for i in a.items}
+        items = [*a.items, *(i for i in b.items if key_of(i) not in mine)]
+    elif op == "&":
+        items = [i for i in a.items if key_of(i) in keys]
+    else:
+        items = [i for i in a.items if key_of(i) not in keys]
+    return Seq(a.kind, items, places=places, flags=flags)
+
+
+def _repeat(a: Seq, b: Value) -> Value:
+    if isinstance(b, Const) and isinstance(b.value, int):
+        if len(a.items) * b.value > 4096:
+            return Seq(a.kind, [Star(tuple(a.items))], places=a.places, flags=a.flags | b.flags)
+        return Seq(a.kind, a.items * b.value, a.rest, places=merge_places(a.places, b.places), flags=a.flags | b.flags)
+    return Seq(a.kind, [Star(tuple(a.items))], places=merge_places(a.places, b.places), flags=a.flags | b.flags)
+
+
+def _dimensions(op: str, x: dims.Dim, y: dims.Dim) -> dims.Dim | None:
+    match op:
+        case "+":
+            return dims.add(x, y)
+        case "-":
+            return dims.sub(x, y)
+        case "*":
+            return dims.mul(x, y)
+        case "//":
+            return dims.floordiv(x, y)
+        case "/":
+            return dims.exact_div(x, y)
+        case "%":
+            return dims.mod(x, y)
+    return None
+
+
+def unary(op: str, a: Value) -> Value:
+    if isinstance(a, Union):
+        return union(unary(op, x) for x in a.options)
+    if op == "not":
+        t = truth(a)
+        return unknown_from("the truth of a value that is not known", "bool", a) if t is None else derived(not t, a)
+    if isinstance(a, Const):
+        try:
+            return derived({"-": operator.neg, "+": operator.pos, "~": operator.invert}[op](a.value), a)
+        except TypeError:
+            return unknown_from(f"`{op}` on {type(a.value).__name__}", "", a)
+    d = as_dim(a)
+    if d is not None and op in "-+":
+        return number(dims.neg(d) if op == "-" else d, (a,))
+    return unknown_from(f"`{op}` on a value that is not known", "", a)
+
+
+_SOLID = (Seq, Mapping, Function, Class, Instance, Module, Native, NativeClass, Tensor, Bound, Pattern, Num)
+
+
+def identical(a: Value, b: Value) -> bool | None:
+    """`a is b`."""
+    if isinstance(a, Const) and isinstance(b, Const):
+        return type(a.value) is type(b.value) and bool(a.value == b.value)
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Const) and isinstance(y, _SOLID):
+            return False
+        if isinstance(x, Const) and x.value is None and isinstance(y, Unknown) and y.kind:
+            return False
+        if isinstance(x, Const) and x.value is None and isinstance(y, (External, ExternalObject)):
+            return False
+    if isinstance(a, External) and isinstance(b, External):
+        return a.dotted == b.dotted
+    if isinstance(a, _SOLID) and isinstance(b, _SOLID):
+        return True if a is b or (isinstance(a, Seq) and same(a, b)) else False
+    return True if a is b else None
+
+
+def compare(op: str, a: Value, b: Value) -> Value:
+    """One comparison; the result is a bool, an unknown bool, or (for tensors) decided by the caller."""
+    for x, y, left in ((a, b, True), (b, a, False)):
+        if isinstance(x, Union):
+            return union(compare(op, o, y) if left else compare(op, y, o) for o in x.options)
+    result = _compare(op, a, b)
+    if result is None:
+        return unknown_from("a comparison with a value that is not known", "bool", a, b)
+    return derived(result, a, b)
+
+
+def _compare(op: str, a: Value, b: Value) -> bool | None:
+    if op in ("is", "is not"):
+        result = identical(a, b)
+        return result if result is None or op == "is" else not result
+    if op in ("in", "not in"):
+        found = contains(b, a)
+        return found if found is None or op == "in" else not found
+    if isinstance(a, Const) and isinstance(b, Const):
+        try:
+            return bool(COMPARE[op](a.value, b.value))
+        except TypeError:
+            return None
+    x, y = as_dim(a), as_dim(b)
+    if x is not None and y is not None:
+        return _compare_dims(op, x, y)
+    if op in ("==", "!="):
+        result = _equal(a, b)
+        return result if result is None or op == "==" else not result
+    return None
+
+
+def _compare_dims(op: str, x: dims.Dim, y: dims.Dim) -> bool | None:
+    match op:
+        case "<":
+            return dims.less(x, y)
+        case ">":
+            return dims.less(y, x)
+        case "<=":
+            r = dims.less(y, x)
+            return None if r is None else not r
+        case ">=":
+            r = dims.less(x, y)
+            return None if r is None else not r
+    r = dims.equal(x, y)
+    return r if r is None or op == "==" else not r
+
+
+def _equal(a: Value, b: Value) -> bool | None:
+    if same(a, b) and not isinstance(a, (Unknown, Tensor)):
+        return True
+    if isinstance(a, (Unknown, Tensor, Star)) or isinstance(b, (Unknown, Tensor, Star)):
+        return True if a is b else None
+    s, t = text_of(a), text_of(b)
+    if s is not None and t is not None:
+        return _patterns_differ(s, t)
+    if (s is None) != (t is None):
+        return False
+    if isinstance(a, Seq) and isinstance(b, Seq) and a.exact and b.exact:
+        if a.kind != b.kind or len(a.items) != len(b.items):
+            return False
+        parts = [_equal(x, y) if not isinstance(x, (Const, Num)) else _compare("==", x, y) for x, y in zip(a.items, b.items, strict=True)]
+        return False if False in parts else None if None in parts else True
+    if isinstance(a, Const) != isinstance(b, Const):
+        return False
+    return identical(a, b)
+
+
+def _patterns_differ(s: str, t: str) -> bool | None:
+    """False when no string can match both patterns by their fixed ends; None otherwise."""
+    head = min(len(s.split("*")[0]), len(t.split("*")[0]))
+    tail = min(len(s.split("*")[-1]), len(t.split("*")[-1]))
+    if s[:head] != t[:head] or (tail and s[-tail:] != t[-tail:]):
+        return False
+    return None
+
+
+def contains(container: Value, item: Value) -> bool | None:
+    """`item in container`."""
+    s, t = text_of(container), text_of(item)
+    if s is not None:
+        if t is None:
+            return None
+        if "*" in t:
+            return None
+        return True if t in s.replace("*", "\0") else (None if "*" in s else False)
+    if isinstance(container, Mapping):
+        return _among((k for k, _ in container.entries.values()), container.rest is None, item)
+    if isinstance(container, Seq):
+        return _among((i for i in container.items if not isinstance(i, Star)), container.exact, item)
+    return None
+
+
+def _among(values: Any, closed: bool, item: Value) -> bool | None:
+    seen: Sequence[bool | None] = [_compare("==", v, item) for v in values]
+    if True in seen:
+        return True
+    return None if None in seen or not closed else False

@@ -1,0 +1,46 @@
+"""Where values come from: cheap to record, resolved to a line only when a place is cited.
+
+LibCST's position pass costs several times the parse, so a `Site` keeps the node and its top-level statement, and the
+position pass runs over that one statement when somebody asks for the line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rules.facts import Place
+
+if TYPE_CHECKING:
+    from auditor.modules import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A node inside a top-level statement of a source file, or (no node) the statement's first line."""
+
+    statement: Statement = field(repr=False)
+    node: Any = field(default=None, repr=False, compare=True)
+    note: str = ""
+
+    @property
+    def path(self) -> str:
+        return self.statement.path
+
+    @property
+    def line(self) -> int:
+        return self.statement.line_of(self.node)
+
+    def place(self, note: str = "") -> Place:
+        return Place(self.path, self.line, note or self.note)
+
+    def __hash__(self) -> int:
+        return hash((id(self.statement), id(self.node), self.note))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Site)
+            and self.statement is other.statement
+            and self.node is other.node
+            and self.note == other.note
+        )

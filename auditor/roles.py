@@ -1,0 +1,67 @@
+"""What the inputs and states of a graph are for: the query, the cache, positions; read off names and shapes."""
+
+from __future__ import annotations
+
+import re
+
+from rules.facts import Role
+
+_SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])")
+
+_CONV = {"conv", "shortconv", "tail"}
+_RECURRENT = {"rec", "ssm", "recurrent", "gdn", "delta", "mamba", "rwkv", "wkv", "shift", "lstm", "gru", "prev", "hs", "hidden", "h0", "c0", "lin", "linear"}
+_COUNTER = {"counter", "offset", "step", "len", "length", "pos", "position", "index", "cursor"}
+_KEY = {"k", "key", "keys", "kcache"}
+_VALUE = {"v", "value", "values", "vcache"}
+_UNIFIED = {"kv", "kvcache", "past", "cache"}
+_LATENT = {"latent", "ckv", "lora", "mla"}
+
+_QUERY = ("input_ids", "inputs_embeds", "input_embeds", "inputs_embed", "token_ids", "tokens", "ids", "inputs", "input", "token", "embeds", "embedding", "hidden_states", "hidden", "x", "latent")
+_NOT_QUERY = {"position", "positions", "pos", "mask", "rope", "cos", "sin", "image", "audio", "vision", "step", "shift", "deepstack", "pixel", "offset", "index", "slot", "per", "temperature", "feats", "length", "len", "scale", "cache", "state"}
+
+
+def words(name: str) -> list[str]:
+    """`keyCache_0` -> [`key`, `cache`, `0`]."""
+    return [w.lower() for w in _SPLIT.split(name) if w]
+
+
+def role_by_name(name: str) -> Role:
+    """The role that a state's name says, or UNKNOWN."""
+    parts = set(words(name))
+    joined = "".join(words(name))
+    if parts & _CONV:
+        return Role.CONV
+    if parts & _LATENT:
+        return Role.MLA_LATENT
+    if parts & _KEY and not parts & {"value", "v"}:
+        return Role.KV_KEY
+    if parts & _VALUE and not parts & {"key", "k"}:
+        return Role.KV_VALUE
+    if parts & _RECURRENT:
+        return Role.RECURRENT
+    if parts & _UNIFIED or "kvcache" in joined:
+        return Role.KV_UNIFIED
+    if parts & _COUNTER:
+        return Role.COUNTER
+    return Role.UNKNOWN
+
+
+def is_cache_name(name: str) -> bool:
+    """Whether an ordinary input of that name is a KV cache: it says key, value, kv or past, and cache or state."""
+    parts = set(words(name))
+    role = role_by_name(name)
+    return role.is_kv and bool(parts & {"cache", "past", "kv", "kvcache", "state"} or "cache" in name.lower())
+
+
+def query_rank(name: str) -> int:
+    """How much a name sounds like the query: lower is better, 1000 and more is no query."""
+    lower = name.lower()
+    if lower in _QUERY:
+        return _QUERY.index(lower)
+    parts = set(words(name))
+    if parts & _NOT_QUERY:
+        return 1000
+    for n, q in enumerate(_QUERY):
+        if q in lower and len(q) > 2:
+            return 100 + n
+    return 500

@@ -1,0 +1,92 @@
+"""One run: a script (or a console command) evaluated with one command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
+from auditor.loader import Loader
+from auditor.modules import SyntaxProblem
+from auditor.sinks import Export, Sinks, Started
+from auditor.sources import Unreadable
+from auditor.values import Args, Const, Module, Seq, Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run exported and started, and how it ended. `flags` are the options that the parser declared."""
+
+    exports: tuple[Export, ...]
+    started: tuple[Started, ...]
+    problems: tuple[str, ...]
+    flags: dict[str, Any]
+    exhausted: Unknown | None
+    steps: int
+    ended: str = ""
+
+
+def run_script(loader: Loader, path: str, argv: tuple[str, ...]) -> Result:
+    """Evaluate a script as `python <path> <argv>` would run it. Raises `Unreadable` and `SyntaxProblem`."""
+    module = loader.main_module(path)
+
+    def body(it: Interpreter) -> None:
+        for statement in module.source.statements:
+            frame = Frame(module.env, statement, module)
+            it.run_block(statement.nodes, frame)
+
+    return _run(loader, argv, body, path)
+
+
+def run_command(loader: Loader, dotted: str, attribute: str, argv: tuple[str, ...]) -> Result:
+    """Evaluate a console script: `attribute` of the module `dotted`, called without arguments."""
+    file = loader.sources.module(dotted, None, ())
+    if file is None:
+        raise Unreadable(dotted, "no source of that module")
+    module = loader.library_module(file.path)
+
+    def body(it: Interpreter) -> None:
+        function = loader.name_in(it, module, attribute)
+        if function is not None:
+            it.call(function, Args(), None)
+
+    return _run(loader, argv, body, file.path)
+
+
+def run_function(loader: Loader, path: str, name: str) -> Result:
+    """Evaluate a module-level function that nothing calls, with unknown arguments."""
+    module = loader.library_module(path)
+
+    def body(it: Interpreter) -> None:
+        function = loader.name_in(it, module, name)
+        if function is not None:
+            it.call(function, Args(), None)
+
+    return _run(loader, (), body, path)
+
+
+def _run(loader: Loader, argv: tuple[str, ...], body: Any, path: str) -> Result:
+    loader.start_run()
+    loader.patched["sys.argv"] = Seq("list", [Const(path), *(Const(a) for a in argv)])
+    sinks = Sinks()
+    it = Interpreter(loader, sinks, argv, literals=loader.literals)
+    it.heap.open()
+    ended = ""
+    try:
+        body(it)
+    except ExitSignal as error:
+        ended = error.kind
+    except RaiseSignal as error:
+        ended = f"raises {error.kind}"
+    except RecursionError:
+        it.exhausted = Unknown("calls nest too deeply to be followed")
+    finally:
+        while it.heap.pending:
+            it.heap.pending.pop()
+        while it.heap.frames:
+            it.heap.undo(it.heap.frames.pop())
+    problems = tuple(m for m, _ in sinks.problems)
+    return Result(tuple(sinks.exports), tuple(sinks.commands), problems, it.flag_table, it.exhausted, it.steps, ended)
+
+
+__all__ = ["Module", "Result", "SyntaxProblem", "run_command", "run_function", "run_script"]

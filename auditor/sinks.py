@@ -1,0 +1,66 @@
+"""What a run exports, starts and complains about, as the interpreter meets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from auditor.places import Site
+from auditor.values import NO_FLAGS, Value
+
+if TYPE_CHECKING:
+    from rules.facts import GraphFacts
+
+
+@dataclass(slots=True, eq=False)
+class Export:
+    """One exported entry point, with its facts as they were at the export call.
+
+    `bundle` is filled in when the program is saved; `*` stands for unknown parts, empty for never saved.
+    """
+
+    site: Site
+    stack: tuple[Site, ...]
+    name: str
+    facts: GraphFacts
+    family: str
+    flags: frozenset[str]
+    bundle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A program or script that a run starts: its words, and where."""
+
+    words: tuple[str, ...]
+    site: Site | None
+
+
+@dataclass(slots=True)
+class Sinks:
+    exports: list[Export] = field(default_factory=list)
+    commands: list[Started] = field(default_factory=list)
+    problems: list[tuple[str, Site | None]] = field(default_factory=list)
+
+    def export(self, export: Export) -> None:
+        self.exports.append(export)
+
+    def command(self, words: tuple[str, ...], site: Site | None, flags: frozenset[str] = NO_FLAGS) -> None:
+        self.commands.append(Started(words, site))
+
+    def script(self, path: str, argv: tuple[str, ...], site: Site | None) -> None:
+        self.commands.append(Started(("python", path, *argv), site))
+
+    def problem(self, message: str, site: Site | None) -> None:
+        self.problems.append((message, site))
+
+    def mark(self) -> tuple[int, int]:
+        return len(self.exports), len(self.commands)
+
+    def rollback(self, mark: tuple[int, int]) -> None:
+        """Forget what was met since `mark`: a loop body is about to be evaluated again."""
+        del self.exports[mark[0] :]
+        del self.commands[mark[1] :]
+
+
+__all__ = ["Export", "Sinks", "Started", "Value"]

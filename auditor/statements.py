@@ -1,0 +1,711 @@
+"""What each statement node does, and how blocks, branches and loops run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import libcst as cst
+
+from auditor import operators
+from auditor.containers import get_item, iterate, set_item, delete_item, unpack
+from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, ExitSignal, Frame, Interpreter, RaiseSignal, Return, Signal
+from auditor.joins import join_contents, same
+from auditor.places import Site
+from auditor.values import (
+    NONE,
+    Args,
+    Class,
+    Const,
+    Env,
+    External,
+    Instance,
+    Mapping,
+    NativeClass,
+    Num,
+    Seq,
+    Star,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    merge_places,
+    text_of,
+)
+
+T = TypeVar("T")
+
+
+def run_block(it: Interpreter, body: Sequence[Any], frame: Frame) -> Signal:
+    for node in body:
+        signal = run(it, node, frame)
+        if signal is not None:
+            return signal
+    return None
+
+
+def run(it: Interpreter, node: Any, frame: Frame) -> Signal:
+    it.tick()
+    if isinstance(node, cst.SimpleStatementLine):
+        for small in node.body:
+            signal = _RUN[type(small)](it, small, frame)
+            if signal is not None:
+                return signal
+        return None
+    handler = _RUN.get(type(node))
+    return handler(it, node, frame) if handler else None
+
+
+# -- simple statements ------------------------------------------------------------------------------------------
+
+
+def _expr(it: Interpreter, node: cst.Expr, frame: Frame) -> Signal:
+    if not isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString)):
+        it.eval(node.value, frame)
+    return None
+
+
+def _assign(it: Interpreter, node: cst.Assign, frame: Frame) -> Signal:
+    value = it.eval(node.value, frame)
+    for target in node.targets:
+        assign(it, target.target, value, frame)
+    return None
+
+
+def _annotated(it: Interpreter, node: cst.AnnAssign, frame: Frame) -> Signal:
+    if node.value is not None:
+        assign(it, node.target, it.eval(node.value, frame), frame)
+    if isinstance(node.target, cst.Name):
+        fields = frame.env.names.get("__annotations__")
+        if isinstance(fields, Mapping):
+            annotation = cst.Module([]).code_for_node(node.annotation.annotation)
+            fields.entries[("str", node.target.value)] = (Const(node.target.value), Const(annotation))
+    return None
+
+
+def _augmented(it: Interpreter, node: cst.AugAssign, frame: Frame) -> Signal:
+    from auditor.expressions import binary
+
+    old = it.eval(node.target, frame)
+    operand = it.eval(node.value, frame)
+    op = _AUGMENTED[type(node.operator)]
+    site = Site(frame.statement, node)
+    if op == "+" and isinstance(old, Seq) and old.kind == "list":
+        more = iterate(it, operand, site)
+        it.heap.touch(old)
+        old.items += [it.tag(v) for v in more.items]
+        old.rest = old.rest or more.rest
+        return None
+    if isinstance(old, Tensor) and old.base is not None and it.events is not None:
+        it.events.written(old, site, None)
+    assign(it, node.target, binary(it, op, old, operand, site), frame)
+    return None
+
+
+def assign(it: Interpreter, target: Any, value: Value, frame: Frame) -> None:
+    """Bind `value` to an assignment target."""
+    if isinstance(target, cst.Name):
+        env = frame.env.redirect.get(target.value, frame.env)
+        it.heap.touch(env)
+        env.names[target.value] = it.tag(value)
+    elif isinstance(target, cst.Attribute):
+        obj = it.eval(target.value, frame)
+        it.set(obj, target.attr.value, it.tag(value), Site(frame.statement, target))
+    elif isinstance(target, cst.Subscript):
+        from auditor.expressions import index_of
+
+        obj = it.eval(target.value, frame)
+        set_item(it, obj, index_of(it, target, frame), it.tag(value), Site(frame.statement, target))
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        starred = next((i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), None)
+        parts = unpack(it, value, len(target.elements), starred, Site(frame.statement, target))
+        for element, part in zip(target.elements, parts, strict=True):
+            assign(it, element.value, part, frame)
+
+
+def _return(it: Interpreter, node: cst.Return, frame: Frame) -> Signal:
+    return Return(it.tag(it.eval(node.value, frame)) if node.value is not None else NONE)
+
+
+def _delete(it: Interpreter, node: cst.Del, frame: Frame) -> Signal:
+    targets = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
+    for t in targets:
+        if isinstance(t, cst.Name):
+            it.heap.touch(frame.env)
+            frame.env.names.pop(t.value, None)
+        elif isinstance(t, cst.Subscript):
+            from auditor.expressions import index_of
+
+            delete_item(it, it.eval(t.value, frame), index_of(it, t, frame), Site(frame.statement, t))
+    return None
+
+
+def _assert(it: Interpreter, node: cst.Assert, frame: Frame) -> Signal:
+    if operators.truth(it.eval(node.test, frame)) is False:
+        raise RaiseSignal("AssertionError")
+    return None
+
+
+def _raise(it: Interpreter, node: cst.Raise, frame: Frame) -> Signal:
+    if node.exc is None:
+        raise RaiseSignal(frame.caught[-1] if frame.caught else "Exception")
+    value = it.eval(node.exc, frame)
+    kind = exception_name(value)
+    if kind in ("SystemExit", "KeyboardInterrupt"):
+        raise ExitSignal(kind, value)
+    raise RaiseSignal(kind, value)
+
+
+def exception_name(value: Value) -> str:
+    match value:
+        case Instance(cls=c):
+            return exception_name(c)
+        case Class(name=n) | NativeClass(name=n):
+            return n.rsplit(".", 1)[-1]
+        case External(dotted=d):
+            return d.rsplit(".", 1)[-1]
+    return "Exception"
+
+
+def _global(it: Interpreter, node: cst.Global, frame: Frame) -> Signal:
+    for n in node.names:
+        frame.env.redirect[n.name.value] = frame.module.env
+    return None
+
+
+def _nonlocal(it: Interpreter, node: cst.Nonlocal, frame: Frame) -> Signal:
+    for n in node.names:
+        env = frame.env.parent
+        while env is not None and n.name.value not in env.names:
+            env = env.parent
+        if env is not None:
+            frame.env.redirect[n.name.value] = env
+    return None
+
+
+def _import(it: Interpreter, node: cst.Import, frame: Frame) -> Signal:
+    for alias in node.names:
+        dotted = cst.Module([]).code_for_node(alias.name)
+        site = Site(frame.statement, node)
+        module = it.loader.import_module(it, dotted, frame.module, site)
+        if alias.asname is not None:
+            assign(it, alias.asname.name, module, frame)
+        else:
+            top = dotted.split(".")[0]
+            bound = it.loader.import_module(it, top, frame.module, site) if "." in dotted else module
+            assign(it, cst.Name(top), bound, frame)
+    return None
+
+
+def _import_from(it: Interpreter, node: cst.ImportFrom, frame: Frame) -> Signal:
+    dotted = cst.Module([]).code_for_node(node.module) if node.module is not None else ""
+    site = Site(frame.statement, node)
+    level = len(node.relative)
+    if isinstance(node.names, cst.ImportStar):
+        it.loader.import_star(it, dotted, level, frame, site)
+        return None
+    for alias in node.names:
+        name = alias.name.value if isinstance(alias.name, cst.Name) else ""
+        value = it.loader.import_from(it, dotted, level, name, frame.module, site)
+        assign(it, alias.asname.name if alias.asname is not None else alias.name, value, frame)
+    return None
+
+
+# -- definitions ------------------------------------------------------------------------------------------------
+
+
+def _function(it: Interpreter, node: cst.FunctionDef, frame: Frame) -> Signal:
+    from auditor.calls import make_decorated
+
+    value = make_decorated(it, node, frame)
+    it.heap.touch(frame.env)
+    env = frame.env.redirect.get(node.name.value, frame.env)
+    env.names[node.name.value] = value
+    return None
+
+
+def _class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Signal:
+    from auditor.objects import make_class
+
+    value = make_class(it, node, frame)
+    env = frame.env.redirect.get(node.name.value, frame.env)
+    it.heap.touch(env)
+    env.names[node.name.value] = value
+    return None
+
+
+# -- branches ---------------------------------------------------------------------------------------------------
+
+
+def _if(it: Interpreter, node: cst.If, frame: Frame) -> Signal:
+    test = it.eval(node.test, frame)
+    known = operators.truth(test)
+    if known is not None:
+        saved = it.conditions
+        it.conditions = saved | test.flags
+        try:
+            return _arm(it, node, known, frame)
+        finally:
+            it.conditions = it.conditions if test.flags and _leaves(node) else saved
+    return it.fork([
+        lambda: narrowed(it, node.test, True, frame, lambda: _arm(it, node, True, frame)),
+        lambda: narrowed(it, node.test, False, frame, lambda: _arm(it, node, False, frame)),
+    ])
+
+
+def _arm(it: Interpreter, node: cst.If, taken: bool, frame: Frame) -> Signal:
+    if taken:
+        return it.run_block(node.body.body, frame)
+    if node.orelse is None:
+        return None
+    if isinstance(node.orelse, cst.If):
+        return _if(it, node.orelse, frame)
+    return it.run_block(node.orelse.body.body, frame)
+
+
+_leaving: dict[int, tuple[cst.If, bool]] = {}
+
+
+def _leaves(node: cst.If) -> bool:
+    """Whether an arm may leave the scope, so that what follows depends on the condition too."""
+    found = _leaving.get(id(node))
+    if found is None or found[0] is not node:
+        found = _leaving[id(node)] = (node, _has_exit(node))
+    return found[1]
+
+
+def _has_exit(node: Any) -> bool:
+    if isinstance(node, (cst.Return, cst.Raise, cst.Continue, cst.Break)):
+        return True
+    if isinstance(node, cst.Call):
+        return isinstance(node.func, cst.Attribute) and node.func.attr.value in ("exit", "error", "_exit")
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+        return False
+    return any(_has_exit(c) for c in node.children)
+
+
+def narrowed(it: Interpreter, test: Any, taken: bool, frame: Frame, thunk: Callable[[], T]) -> T:
+    """Run an arm knowing that `test` was true or false: unions in simple tests lose the options that contradict it."""
+    for name, keep in _narrowing(test, taken):
+        value = frame.env.names.get(name)
+        if isinstance(value, Union):
+            options = [o for o in value.options if keep(o)]
+            if options and len(options) < len(value.options):
+                it.heap.touch(frame.env)
+                from auditor.joins import union_of
+
+                frame.env.names[name] = union_of(options)
+    return thunk()
+
+
+def _narrowing(test: Any, taken: bool) -> list[tuple[str, Callable[[Value], bool]]]:
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _narrowing(test.expression, not taken)
+    if isinstance(test, cst.Name):
+        return [(test.value, lambda v: operators.truth(v) is not (not taken))]
+    if isinstance(test, cst.BooleanOperation):
+        if isinstance(test.operator, cst.And) == taken:
+            return [*_narrowing(test.left, taken), *_narrowing(test.right, taken)]
+        return []
+    if isinstance(test, cst.Comparison) and isinstance(test.left, cst.Name) and len(test.comparisons) == 1:
+        target = test.comparisons[0]
+        if isinstance(target.comparator, cst.Name) and target.comparator.value == "None":
+            if isinstance(target.operator, (cst.Is, cst.IsNot)):
+                wanted = isinstance(target.operator, cst.Is) == taken
+                return [(test.left.value, lambda v: operators.identical(v, NONE) is not (not wanted))]
+    return []
+
+
+def _match(it: Interpreter, node: cst.Match, frame: Frame) -> Signal:
+    subject = it.eval(node.subject, frame)
+    return _cases(it, subject, list(node.cases), frame)
+
+
+def _cases(it: Interpreter, subject: Value, cases: list[cst.MatchCase], frame: Frame) -> Signal:
+    for number, case in enumerate(cases):
+        matched = match_pattern(it, case.pattern, subject, frame)
+        if matched and case.guard is not None:
+            matched = operators.truth(it.eval(case.guard, frame))
+        if matched is False:
+            continue
+        if matched:
+            saved = it.conditions
+            it.conditions = saved | subject.flags
+            try:
+                return it.run_block(case.body.body, frame)
+            finally:
+                it.conditions = saved
+        rest = cases[number + 1 :]
+        return it.fork([lambda: it.run_block(case.body.body, frame), lambda: _cases(it, subject, rest, frame)])
+    return None
+
+
+def match_pattern(it: Interpreter, pattern: Any, subject: Value, frame: Frame) -> bool | None:
+    if isinstance(pattern, cst.MatchAs):
+        if pattern.pattern is not None:
+            inner = match_pattern(it, pattern.pattern, subject, frame)
+            if inner is False:
+                return False
+        else:
+            inner = True
+        if pattern.name is not None:
+            assign(it, pattern.name, subject, frame)
+        return inner
+    if isinstance(pattern, cst.MatchOr):
+        seen = [match_pattern(it, p.pattern, subject, frame) for p in pattern.patterns]
+        return True if True in seen else None if None in seen else False
+    if isinstance(pattern, (cst.MatchValue, cst.MatchSingleton)):
+        return operators.truth(operators.compare("==", subject, it.eval(pattern.value, frame)))
+    if isinstance(pattern, (cst.MatchList, cst.MatchTuple)) and isinstance(subject, Seq) and subject.exact:
+        if len(pattern.patterns) != len(subject.items):
+            return False
+        seen = [match_pattern(it, p.value, v, frame) for p, v in zip(pattern.patterns, subject.items, strict=True)]
+        return False if False in seen else None if None in seen else True
+    if isinstance(pattern, cst.MatchClass) and not pattern.patterns and not pattern.kwds:
+        from auditor.objects import is_instance
+
+        return is_instance(it, subject, it.eval(pattern.cls, frame))
+    return None
+
+
+# -- loops ------------------------------------------------------------------------------------------------------
+
+
+def _for(it: Interpreter, node: cst.For, frame: Frame) -> Signal:
+    source = iterate(it, it.eval(node.iter, frame), Site(frame.statement, node.iter))
+
+    def body(item: Value) -> Signal:
+        assign(it, node.target, item, frame)
+        return it.run_block(node.body.body, frame)
+
+    saved = it.conditions
+    it.conditions = saved | source.flags
+    try:
+        signal = loop(it, source, body)
+    finally:
+        it.conditions = saved
+    if signal is not None or node.orelse is None:
+        return signal
+    return it.run_block(node.orelse.body.body, frame)
+
+
+def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal]) -> Signal:
+    """Run `body` for every item: unrolled where the items are known, to a fixed point where their number is not."""
+    outer = len(it.heap.pending)
+    items = source.items
+    if len(items) > MAX_UNROLL:
+        return repeat(it, items[:1] or [Unknown("an item of a long sequence")], body)
+    for item in items:
+        if it.exhausted is not None:
+            break
+        if isinstance(item, Star):
+            signal = repeat(it, list(item.items), body)
+            if signal is not None:
+                return signal
+            continue
+        mark = len(it.heap.pending)
+        signal = it.settle(mark, body(item), (CONTINUE,))
+        if signal == BREAK:
+            return it.settle(outer, BREAK, (BREAK,))
+        if signal is not None:
+            return it.settle(outer, signal, (BREAK,))
+    if source.rest is not None:
+        signal = repeat(it, [source.rest.child("[]")], body)
+        if signal is not None:
+            return signal
+    return it.settle(outer, None, (BREAK,))
+
+
+_ROUNDS = 4
+
+
+def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal]) -> Signal:
+    """A loop of unknown length: run the body until it gives back the state it received, widening what keeps changing."""
+    met = it.sinks.mark()
+    for attempt in range(_ROUNDS):
+        it.sinks.rollback(met)
+        mark = len(it.heap.pending)
+        it.heap.open()
+        signal: Signal = None
+        failed: RaiseSignal | None = None
+        try:
+            for item in items:
+                signal = it.settle(len(it.heap.pending), body(item), (CONTINUE,))
+                if signal is not None:
+                    break
+        except RaiseSignal as error:
+            failed = error
+        worlds = it.heap.release(mark)
+        frame = it.heap.frames.pop()
+        now = {key: (obj, obj.snapshot()) for key, (obj, _) in frame.items()}
+        early = [(s, {**now, **c}) for s, c in worlds[:-1]]
+        it.heap.undo(frame)
+        if failed is not None:
+            if isinstance(failed, ExitSignal) and not early:
+                return None
+            leaving = [(s, c) for s, c in early if s != BREAK]
+            on = [{}, *(c for s, c in early if s == BREAK)]
+            return it._merge([(None, c) for c in on] + leaving, ())
+        stable = True
+        for obj, content in now.values():
+            old = obj.snapshot()
+            new = widen(obj, old, content, attempt)
+            if not _same_content(obj, old, new):
+                stable = False
+                it.heap.touch(obj)
+                obj.restore(new)
+        if stable or attempt == _ROUNDS - 1:
+            last: list[tuple[Signal, Any]] = [(None, {})]
+            if signal is None or signal == BREAK:
+                last.append((None, now))
+            else:
+                last.append((signal, now))
+            last += [(None if s == BREAK else s, c) for s, c in early]
+            return it._merge(last, ())
+    return None
+
+
+def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
+    """The content after any number of rounds, given the content before and after one."""
+    if isinstance(obj, Seq) and len(new[0]) > len(old[0]) and all(same(a, b) for a, b in zip(old[0], new[0], strict=False)):
+        grown = tuple(new[0][len(old[0]) :])
+        if any(isinstance(g, Star) for g in grown) or any(isinstance(o, Star) for o in old[0]):
+            seen = [i for o in [*old[0], *grown] if isinstance(o, Star) for i in o.items]
+            fresh = [g for g in grown if not isinstance(g, Star) and not any(same(g, s) for s in seen)]
+            if not fresh and old[0]:
+                return old
+            return old[0], new[1] or Unknown("items appended in a loop of unknown length", places=merge_places(*(f.places for f in fresh)))
+        return [*old[0], Star(grown)], new[1]
+    joined = join_contents(obj, [old, new])
+    if attempt == 0:
+        return joined
+    if isinstance(obj, Seq):
+        if len(joined[0]) != len(old[0]):
+            return joined
+        return [_widen_value(a, b) for a, b in zip(old[0], joined[0], strict=True)], joined[1]
+    if isinstance(obj, Mapping):
+        entries = {
+            k: (v[0], _widen_value(old[0][k][1], v[1]) if k in old[0] else v[1]) for k, v in joined[0].items()
+        }
+        return entries, joined[1]
+    names, before = (joined[0], old[0]) if isinstance(obj, Instance) else (joined, old)
+    wide = {n: _widen_value(before[n], v) if n in before else v for n, v in names.items()}
+    return (wide, joined[1], joined[2]) if isinstance(obj, Instance) else wide
+
+
+def _widen_value(old: Value, new: Value) -> Value:
+    if same(old, new):
+        return old
+    reason = "changes in a loop of unknown length"
+    sources = (old, new)
+    if isinstance(old, Tensor) and isinstance(new, Tensor):
+        return Tensor(None, old.dtype, Unknown(f"the shape {reason}", places=new.places), old.cuts, old.tags | new.tags)
+    kind = "int" if all(isinstance(s, (Num, Unknown)) or (isinstance(s, Const) and isinstance(s.value, int)) for s in sources) else ""
+    return operators.unknown_from(reason, kind, *sources, name="(loop)")
+
+
+def _same_content(obj: Any, a: Any, b: Any) -> bool:
+    match obj:
+        case Env() | Unknown():
+            return a.keys() == b.keys() and all(same(a[n], b[n]) for n in a)
+        case Instance():
+            return _same_content(Env(), a[0], b[0]) and a[2] is b[2]
+        case Mapping():
+            return a[0].keys() == b[0].keys() and all(same(a[0][k][1], b[0][k][1]) for k in a[0]) and (a[1] is None) == (b[1] is None)
+        case Seq():
+            return len(a[0]) == len(b[0]) and all(same(x, y) for x, y in zip(a[0], b[0], strict=True)) and (a[1] is None) == (b[1] is None)
+    return bool(a == b)
+
+
+def _while(it: Interpreter, node: cst.While, frame: Frame) -> Signal:
+    outer = len(it.heap.pending)
+    for _ in range(MAX_UNROLL):
+        test = operators.truth(it.eval(node.test, frame))
+        if test is False or it.exhausted is not None:
+            break
+        if test is None:
+            signal = repeat(it, [NONE], lambda _item: it.run_block(node.body.body, frame))
+            return it.settle(outer, signal, (BREAK,))
+        signal = it.settle(len(it.heap.pending), it.run_block(node.body.body, frame), (CONTINUE,))
+        if signal is not None:
+            return it.settle(outer, signal, (BREAK,))
+        if len(it.heap.pending) > outer:
+            # some worlds have left the loop: how often the others go round is not known
+            signal = repeat(it, [NONE], lambda _item: it.run_block(node.body.body, frame))
+            return it.settle(outer, signal, (BREAK,))
+    return it.settle(outer, None, (BREAK,))
+
+
+def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, emit: Callable[[], None]) -> None:
+    source = iterate(it, it.eval(clause.iter, frame), Site(frame.statement, clause.iter))
+
+    def body(item: Value) -> Signal:
+        assign(it, clause.target, item, frame)
+        return conditions(0)
+
+    def conditions(number: int) -> Signal:
+        if number == len(clause.ifs):
+            if clause.inner_for_in is not None:
+                run_comprehension(it, clause.inner_for_in, frame, emit)
+            else:
+                emit()
+            return None
+        known = operators.truth(it.eval(clause.ifs[number].test, frame))
+        if known is None:
+            return it.fork([lambda: conditions(number + 1), lambda: None])
+        return conditions(number + 1) if known else None
+
+    loop(it, source, body)
+
+
+# -- try and with -----------------------------------------------------------------------------------------------
+
+
+def _try(it: Interpreter, node: cst.Try, frame: Frame) -> Signal:
+    it.maybe_raised.append([])
+    signal: Signal = None
+    raised: RaiseSignal | None = None
+    try:
+        signal = it.run_block(node.body.body, frame)
+    except RaiseSignal as error:
+        raised = error
+    maybe = it.maybe_raised.pop()
+    try:
+        if raised is not None:
+            signal = _handle(it, node, raised, frame)
+        else:
+            if signal is None and node.orelse is not None:
+                signal = it.run_block(node.orelse.body.body, frame)
+            caught = next((e for e in maybe if _handler_for(it, node, e, frame) is not None), None)
+            if caught is not None and signal is None:
+                signal = it.fork([lambda: None, lambda: _handle(it, node, caught, frame)])
+    finally:
+        if node.finalbody is not None:
+            last = it.run_block(node.finalbody.body.body, frame)
+            signal = last if last is not None else signal
+    return signal
+
+
+def _handle(it: Interpreter, node: cst.Try, error: RaiseSignal, frame: Frame) -> Signal:
+    handler = _handler_for(it, node, error, frame)
+    if handler is None:
+        raise error
+    if handler.name is not None:
+        assign(it, handler.name.name, error.value or Unknown(f"an exception {error.kind}", "error"), frame)
+    frame.caught.append(error.kind)
+    try:
+        return it.run_block(handler.body.body, frame)
+    finally:
+        frame.caught.pop()
+
+
+_PARENTS = {
+    "ModuleNotFoundError": ("ImportError",),
+    "KeyError": ("LookupError",),
+    "IndexError": ("LookupError",),
+    "FileNotFoundError": ("OSError", "IOError"),
+    "NotImplementedError": ("RuntimeError",),
+    "RecursionError": ("RuntimeError",),
+    "UnicodeDecodeError": ("ValueError",),
+    "ZeroDivisionError": ("ArithmeticError",),
+}
+
+
+def _handler_for(it: Interpreter, node: cst.Try, error: RaiseSignal, frame: Frame) -> cst.ExceptHandler | None:
+    for handler in node.handlers:
+        if handler.type is None:
+            return handler
+        kinds = it.eval(handler.type, frame)
+        names = [exception_name(k) for k in (kinds.items if isinstance(kinds, Seq) else [kinds])]
+        accepted = {error.kind, "BaseException", *_PARENTS.get(error.kind, ())}
+        if not isinstance(error, ExitSignal):
+            accepted.add("Exception")
+        if accepted & set(names) or (error.kind == "Exception" and not isinstance(error, ExitSignal)):
+            return handler
+    return None
+
+
+def _with(it: Interpreter, node: cst.With, frame: Frame) -> Signal:
+    managers: list[Value] = []
+    swallow = False
+    for item in node.items:
+        manager = it.eval(item.item, frame)
+        managers.append(manager)
+        entered = _enter(it, manager, Site(frame.statement, item))
+        swallow = swallow or _suppresses(manager)
+        if item.asname is not None:
+            assign(it, item.asname.name, entered, frame)
+    try:
+        return it.run_block(node.body.body, frame)
+    except ExitSignal:
+        raise
+    except RaiseSignal:
+        if swallow:
+            return None
+        raise
+
+
+def _enter(it: Interpreter, manager: Value, site: Site) -> Value:
+    if isinstance(manager, Instance):
+        try:
+            method = it.get(manager, "__enter__", site)
+        except RaiseSignal:
+            return manager
+        if not isinstance(method, Unknown):
+            return it.call(method, Args(), site)
+    if isinstance(manager, Seq):
+        return manager.items[0] if manager.items else NONE
+    if isinstance(manager, Unknown):
+        return manager.child(".__enter__()")
+    return manager
+
+
+def _suppresses(manager: Value) -> bool:
+    from auditor.values import ExternalObject
+
+    return isinstance(manager, ExternalObject) and manager.dotted.endswith((".suppress", ".raises"))
+
+
+_AUGMENTED: dict[type, str] = {
+    cst.AddAssign: "+",
+    cst.SubtractAssign: "-",
+    cst.MultiplyAssign: "*",
+    cst.DivideAssign: "/",
+    cst.FloorDivideAssign: "//",
+    cst.ModuloAssign: "%",
+    cst.PowerAssign: "**",
+    cst.BitOrAssign: "|",
+    cst.BitAndAssign: "&",
+    cst.BitXorAssign: "^",
+    cst.LeftShiftAssign: "<<",
+    cst.RightShiftAssign: ">>",
+    cst.MatrixMultiplyAssign: "@",
+}
+_RUN: dict[type, Callable[[Interpreter, Any, Frame], Signal]] = {
+    cst.Expr: _expr,
+    cst.Assign: _assign,
+    cst.AnnAssign: _annotated,
+    cst.AugAssign: _augmented,
+    cst.Return: _return,
+    cst.Pass: lambda it, node, frame: None,
+    cst.Break: lambda it, node, frame: BREAK,
+    cst.Continue: lambda it, node, frame: CONTINUE,
+    cst.Del: _delete,
+    cst.Assert: _assert,
+    cst.Raise: _raise,
+    cst.Global: _global,
+    cst.Nonlocal: _nonlocal,
+    cst.Import: _import,
+    cst.ImportFrom: _import_from,
+    cst.FunctionDef: _function,
+    cst.ClassDef: _class,
+    cst.If: _if,
+    cst.For: _for,
+    cst.While: _while,
+    cst.Try: _try,
+    cst.TryStar: _try,
+    cst.With: _with,
+    cst.Match: _match,
+}
+if hasattr(cst, "TypeAlias"):
+    _RUN[cst.TypeAlias] = lambda it, node, frame: None

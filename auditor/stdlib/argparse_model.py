@@ -1,0 +1,395 @@
+"""`argparse`: the parser is rebuilt from the calls that make it, and the real `argparse` splits the command line.
+
+Every value remembers the option it came from, so that a fact knows which flags it depends on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from auditor import operators
+from auditor.containers import iterate
+from auditor.interpreter import ExitSignal, Interpreter
+from auditor.joins import union
+from auditor.places import Site
+from auditor.stdlib.files import PATH, make_path
+from auditor.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Args,
+    Class,
+    Const,
+    External,
+    Instance,
+    Mapping,
+    Native,
+    NativeClass,
+    Seq,
+    Union,
+    Unknown,
+    Value,
+    merge_places,
+    text_of,
+)
+
+Handler = Callable[[Interpreter, Args, "Site | None"], Value]
+_MISSING = object()
+
+
+@dataclass(slots=True)
+class Option:
+    """One `add_argument` call. `flag` is how a user types it; positionals have their name."""
+
+    flag: str
+    names: tuple[str, ...]
+    dest: str
+    settings: dict[str, Value]
+    action: str
+    site: Site | None
+
+    @property
+    def positional(self) -> bool:
+        return not self.names[0].startswith("-")
+
+    @property
+    def choices(self) -> list[Value] | None:
+        found = self.settings.get("choices")
+        if isinstance(found, Seq) and found.exact:
+            return list(found.items)
+        return [k for k, _ in found.entries.values()] if isinstance(found, Mapping) and found.rest is None else None
+
+    @property
+    def kind(self) -> str:
+        """`switch` (store_true and the like), `choice`, or `value`."""
+        if self.action in ("store_true", "store_false", "boolean"):
+            return "switch"
+        return "choice" if self.choices else "value"
+
+
+@dataclass(slots=True)
+class Parser:
+    options: list[Option] = field(default_factory=list)
+    defaults: dict[str, Value] = field(default_factory=dict)
+    commands: dict[str, Parser] = field(default_factory=dict)
+    command_dest: str = ""
+    command_site: Site | None = None
+
+
+def _parser(args: Args) -> Parser:
+    obj = args.pos[0]
+    if isinstance(obj, Instance) and isinstance(obj.payload, Parser):
+        return obj.payload
+    raise TypeError("not a parser")
+
+
+def _new(it: Interpreter, args: Args, site: Site | None) -> Value:
+    parser = Parser()
+    parents = args.kw.get("parents")
+    if isinstance(parents, Seq):
+        for p in parents.items:
+            if isinstance(p, Instance) and isinstance(p.payload, Parser):
+                parser.options += p.payload.options
+                parser.defaults.update(p.payload.defaults)
+    return Instance(PARSER, payload=parser)
+
+
+def _action_name(value: Value | None) -> str:
+    if value is None:
+        return "store"
+    if isinstance(value, External) and value.dotted.endswith("BooleanOptionalAction"):
+        return "boolean"
+    return text_of(value) or "store"
+
+
+def _add_argument(it: Interpreter, args: Args, site: Site | None) -> Value:
+    parser = _parser(args)
+    names = tuple(t for t in (text_of(a) for a in args.pos[1:]) if t)
+    if not names:
+        return NONE
+    longest = next((n for n in names if n.startswith("--")), names[0])
+    dest = text_of(args.kw["dest"]) if "dest" in args.kw else None
+    dest = dest or (longest.lstrip("-").replace("-", "_") if names[0].startswith("-") else names[0])
+    option = Option(longest, names, dest, dict(args.kw), _action_name(args.kw.get("action")), site)
+    parser.options.append(option)
+    return Instance(ACTION, {"dest": Const(dest)})
+
+
+def _same_parser(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Instance(PARSER, payload=_parser(args))
+
+
+def _add_subparsers(it: Interpreter, args: Args, site: Site | None) -> Value:
+    parser = _parser(args)
+    parser.command_dest = (text_of(args.kw["dest"]) if "dest" in args.kw else None) or ""
+    parser.command_site = site
+    return Instance(SUBPARSERS, payload=parser)
+
+
+def _add_parser(it: Interpreter, args: Args, site: Site | None) -> Value:
+    parent = _parser(args)
+    child = _new(it, Args([PARSER], args.kw), site)
+    name = text_of(args.pos[1])
+    assert isinstance(child, Instance)
+    if name:
+        parent.commands[name] = child.payload
+    return child
+
+
+def _set_defaults(it: Interpreter, args: Args, site: Site | None) -> Value:
+    _parser(args).defaults.update(args.kw)
+    return NONE
+
+
+def _get_default(it: Interpreter, args: Args, site: Site | None) -> Value:
+    parser, name = _parser(args), text_of(args.pos[1])
+    option = next((o for o in parser.options if o.dest == name), None)
+    return _default(it, option, parser) if option is not None else NONE
+
+
+def _error(it: Interpreter, args: Args, site: Site | None) -> Value:
+    raise ExitSignal("SystemExit")
+
+
+def _parse(known_only: bool) -> Handler:
+    def parse(it: Interpreter, args: Args, site: Site | None) -> Value:
+        parser = _parser(args)
+        argv = _argv(it, args.get(1, "args"), site)
+        if argv is None:
+            return Unknown("the command line is put together at run time", "args", places=(site,) if site else ())
+        namespace, rest = parse_arguments(it, parser, argv, args.get(2, "namespace"))
+        if known_only:
+            return Seq("tuple", [namespace, Seq("list", [Const(r) for r in rest])])
+        if rest:
+            it.sinks.problem(f"the script knows no argument {' '.join(rest)}", site)
+            raise ExitSignal("SystemExit")
+        return namespace
+
+    return parse
+
+
+def _argv(it: Interpreter, given: Value | None, site: Site | None) -> list[str] | None:
+    if given is None or (isinstance(given, Const) and given.value is None):
+        return list(it.argv)
+    if isinstance(given, Union):
+        given = next((o for o in given.options if isinstance(o, Seq)), given)
+    if site is None or not isinstance(given, (Seq, Instance)):
+        return None
+    texts = [text_of(i) for i in iterate(it, given, site).items]
+    return [t for t in texts if t is not None] if all(t is not None for t in texts) else None
+
+
+def parse_arguments(it: Interpreter, parser: Parser, argv: Sequence[str], namespace: Value | None = None) -> tuple[Value, list[str]]:
+    """(namespace, unrecognised arguments) for a command line."""
+    real = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    seen: dict[str, Option] = {}
+    for option in parser.options:
+        seen[option.dest] = option
+        _add_real(real, option)
+    command_argv: list[str] = []
+    if parser.commands:
+        real.add_argument("_command", nargs="?", default=None)
+        real.add_argument("_rest", nargs=argparse.REMAINDER)
+    try:
+        found, rest = real.parse_known_args(list(argv))
+    except (argparse.ArgumentError, SystemExit) as error:
+        it.sinks.problem(f"the command line does not fit the script's parser: {error}", None)
+        raise ExitSignal("SystemExit") from None
+    target = namespace if isinstance(namespace, Instance) else Instance(NAMESPACE)
+    it.heap.touch(target)
+    for option in parser.options:
+        raw = getattr(found, option.dest, _MISSING)
+        target.attrs[option.dest] = _value(it, option, raw, parser)
+        it.flag_table.setdefault(option.flag, option)
+    for name, value in parser.defaults.items():
+        if name not in seen:
+            target.attrs[name] = value
+    if parser.commands:
+        command_argv = list(found._rest)
+        _parse_command(it, parser, found._command, command_argv, target, rest)
+    return target, rest
+
+
+def _parse_command(it: Interpreter, parser: Parser, command: str | None, argv: list[str], target: Instance, rest: list[str]) -> None:
+    flags = frozenset({"(sub-command)"})
+    if command in parser.commands:
+        child, more = parse_arguments(it, parser.commands[command], argv, target)
+        rest += more
+        if parser.command_dest:
+            target.attrs[parser.command_dest] = Const(command, flags=flags)
+        return
+    if command is not None:
+        rest.append(command)
+    names = [Const(n, flags=flags, places=(parser.command_site,) if parser.command_site else ()) for n in parser.commands]
+    if parser.command_dest:
+        target.attrs[parser.command_dest] = union(names) if names else NONE
+    merged: dict[str, list[Value]] = {}
+    for child_parser in parser.commands.values():
+        child, _ = parse_arguments(it, child_parser, [], Instance(NAMESPACE))
+        if isinstance(child, Instance):
+            for name, value in child.attrs.items():
+                merged.setdefault(name, []).append(value)
+    for name, values in merged.items():
+        target.attrs.setdefault(name, union(values))
+
+
+def _add_real(real: argparse.ArgumentParser, option: Option) -> None:
+    settings: dict[str, Any] = {"default": _MISSING}
+    if not option.positional:
+        settings["dest"] = option.dest
+    nargs = option.settings.get("nargs")
+    if isinstance(nargs, Const) and isinstance(nargs.value, (int, str)):
+        settings["nargs"] = nargs.value
+    match option.action:
+        case "store_true" | "store_false" | "count":
+            settings["action"] = option.action
+            settings.pop("nargs", None)
+        case "boolean":
+            settings["action"] = argparse.BooleanOptionalAction
+        case "append" | "extend":
+            settings["action"] = option.action
+            settings["default"] = None
+        case "store_const" | "append_const":
+            settings["action"] = "store_const"
+            settings["const"] = "\0const"
+        case "version" | "help":
+            settings["action"] = "store_true"
+    if option.positional and settings.get("nargs") is None:
+        settings["nargs"] = "?"
+    elif option.positional and settings.get("nargs") == "+":
+        settings["nargs"] = "*"
+    if settings.get("nargs") == "?" and not option.positional:
+        settings["const"] = "\0const"
+    names = option.names if not option.positional else (option.dest,)
+    try:
+        real.add_argument(*names, **settings)
+    except (ValueError, TypeError, argparse.ArgumentError):
+        settings.pop("nargs", None)
+        try:
+            real.add_argument(*names, **settings)
+        except (ValueError, TypeError, argparse.ArgumentError):
+            pass
+
+
+def _value(it: Interpreter, option: Option, raw: Any, parser: Parser) -> Value:
+    flags = frozenset({option.flag})
+    places = (option.site,) if option.site else ()
+    if raw is _MISSING or (raw is None and option.action in ("append", "extend")) or raw == [] and option.positional:
+        value = _default(it, option, parser)
+    elif isinstance(raw, list):
+        value = Seq("list", [_converted(it, option, r) for r in raw])
+    elif raw == "\0const":
+        value = option.settings.get("const", NONE)
+    elif isinstance(raw, str):
+        value = _converted(it, option, raw)
+    else:
+        value = Const(raw)
+    return _marked(value, places, flags)
+
+
+def _marked(value: Value, places: tuple[Site, ...], flags: frozenset[str]) -> Value:
+    from dataclasses import replace
+
+    if isinstance(value, (Seq, Mapping, Instance, Unknown, Union)):
+        if isinstance(value, Instance):
+            value = Instance(value.cls, value.attrs, value.payload)
+        value.places = merge_places(places, value.places)
+        value.flags = value.flags | flags
+        if isinstance(value, Union):
+            return Union(tuple(_marked(o, places, flags) for o in value.options), places=places, flags=flags)
+        return value
+    return replace(value, places=merge_places(places, value.places), flags=value.flags | flags)
+
+
+def _default(it: Interpreter, option: Option, parser: Parser) -> Value:
+    given = parser.defaults.get(option.dest) or option.settings.get("default")
+    if given is not None:
+        if isinstance(given, Const) and isinstance(given.value, str) and "type" in option.settings:
+            return _converted(it, option, given.value)
+        if isinstance(given, Seq) and given.kind in ("list", "tuple"):
+            return Seq(given.kind, list(given.items), given.rest, places=given.places)
+        return given
+    if option.action in ("store_true", "boolean", "version", "help"):
+        return FALSE if option.action != "boolean" else NONE
+    if option.action == "store_false":
+        return TRUE
+    if option.action == "count":
+        return NONE
+    nargs = option.settings.get("nargs")
+    optional = isinstance(nargs, Const) and nargs.value in ("?", "*")
+    required = operators.truth(option.settings["required"]) if "required" in option.settings else False
+    if (option.positional and not optional) or required:
+        return _required(option)
+    return Seq("list", []) if option.positional and isinstance(nargs, Const) and nargs.value == "*" else NONE
+
+
+def _required(option: Option) -> Value:
+    """A required option without a default: one of its choices, or an unknown of its type."""
+    choices = option.choices
+    if choices:
+        return union(choices)
+    kind = {"int": "int", "float": "float", "bool": "bool"}.get(_type_name(option), "str")
+    if _type_name(option) == "path":
+        return make_path("*")
+    reason = f"`{option.flag}` has no default: the command line decides"
+    return Unknown(reason, option.flag, kind, places=(option.site,) if option.site else ())
+
+
+def _type_name(option: Option) -> str:
+    given = option.settings.get("type")
+    if given is PATH:
+        return "path"
+    return given.name if isinstance(given, Native) else ""
+
+
+def _converted(it: Interpreter, option: Option, text: str) -> Value:
+    name = _type_name(option)
+    given = option.settings.get("type")
+    if given is None or name == "str":
+        return Const(text)
+    if name in ("int", "float"):
+        try:
+            return Const(int(text) if name == "int" else float(text))
+        except ValueError:
+            it.sinks.problem(f"{option.flag} takes a number, not {text!r}", option.site)
+            raise ExitSignal("SystemExit") from None
+    if name == "path":
+        return make_path(text)
+    if isinstance(given, (External, Class)) and not isinstance(given, Class):
+        return Const(text)
+    return it.call(given, Args([Const(text)]), option.site)
+
+
+_METHODS: dict[str, Handler] = {
+    "__new__": _new,
+    "add_argument": _add_argument,
+    "add_argument_group": _same_parser,
+    "add_mutually_exclusive_group": _same_parser,
+    "add_subparsers": _add_subparsers,
+    "set_defaults": _set_defaults,
+    "get_default": _get_default,
+    "parse_args": _parse(False),
+    "parse_known_args": _parse(True),
+    "parse_intermixed_args": _parse(False),
+    "error": _error,
+    "exit": _error,
+    "print_help": lambda it, args, site: NONE,
+    "print_usage": lambda it, args, site: NONE,
+    "format_help": lambda it, args, site: Const(""),
+}
+PARSER = NativeClass("argparse.ArgumentParser", dict(_METHODS))
+SUBPARSERS = NativeClass("argparse._SubParsersAction", {"add_parser": _add_parser})
+ACTION = NativeClass("argparse.Action")
+NAMESPACE = NativeClass(
+    "argparse.Namespace",
+    {"__new__": lambda it, args, site: Instance(NAMESPACE, dict(args.kw))},
+)
+
+NATIVES: dict[str, Value] = {
+    "argparse.ArgumentParser": PARSER,
+    "argparse.Namespace": NAMESPACE,
+    "argparse.SUPPRESS": Const(None),
+}

@@ -1,0 +1,167 @@
+"""`math`, `json`, `collections`, `re`, `time`, ...: plain data and numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from auditor import operators
+from auditor.builtins import builtin_names
+from auditor.expressions import update_mapping
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.values import NONE, Args, Const, Instance, Mapping, Native, NativeClass, Num, Seq, Unknown, Value, key_of, text_of
+
+Handler = Callable[[Interpreter, Args, "Site | None"], Value]
+
+
+def _math(name: str, function: Callable[..., Any]) -> Native:
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        if all(isinstance(a, Const) for a in args.pos):
+            try:
+                return operators.derived(function(*(a.value for a in args.pos if isinstance(a, Const))), *args.pos)
+            except (ValueError, TypeError, OverflowError):
+                pass
+        kind = "int" if name in ("ceil", "floor", "gcd", "lcm", "prod") else "float"
+        if name == "prod" and isinstance(args.pos[0], Seq):
+            total: Value = Const(1)
+            for i in args.pos[0].items:
+                total = operators.binary("*", total, i)
+            return total
+        if name in ("ceil", "floor") and isinstance(args.pos[0], Num):
+            return args.pos[0]
+        return operators.unknown_from(f"math.{name} of a number that is not known", kind, *args.pos, name=name)
+
+    return Native(name, run)
+
+
+def plain_value(data: Any, depth: int = 0, site: Site | None = None) -> Value:
+    """Plain Python data (from JSON, TOML, YAML) as a value."""
+    places = (site,) if site else ()
+    if depth > 32:
+        return Unknown("data nested too deeply", places=places)
+    if isinstance(data, dict):
+        out = Mapping(places=places)
+        for k, v in data.items():
+            key = Const(k)
+            out.entries[key_of(key) or ("str", str(k))] = (key, plain_value(v, depth + 1, site))
+        return out
+    if isinstance(data, (list, tuple)):
+        return Seq("list", [plain_value(v, depth + 1, site) for v in data], places=places)
+    return Const(data, places=places)
+
+
+def _json_loads(it: Interpreter, args: Args, site: Site | None) -> Value:
+    text = args.pos[0]
+    if isinstance(text, Const) and isinstance(text.value, str):
+        try:
+            return plain_value(json.loads(text.value), site=site)
+        except ValueError:
+            pass
+    return operators.unknown_from("JSON that is read at run time", "dict", text, name="json")
+
+
+def _file_data(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return operators.unknown_from("a file that is read at run time", "dict", args.pos[0], name="json")
+
+
+def _ordered_dict(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return it.call(it.loader.builtins["dict"], args, site)
+
+
+def _defaultdict_new(it: Interpreter, args: Args, site: Site | None) -> Value:
+    inner = Mapping()
+    for a in args.pos[2:]:
+        update_mapping(it, inner, a)
+    return Instance(DEFAULT_DICT, {"default_factory": args.pos[1] if len(args.pos) > 1 else NONE}, inner)
+
+
+def _defaultdict_item(it: Interpreter, args: Args, site: Site | None) -> Value:
+    from auditor.expressions import put
+
+    obj, key = args.pos[0], args.pos[1]
+    assert isinstance(obj, Instance) and isinstance(obj.payload, Mapping)
+    k = key_of(key)
+    if k is not None and k in obj.payload.entries:
+        return obj.payload.entries[k][1]
+    made = it.call(obj.attrs["default_factory"], Args(), site)
+    it.heap.touch(obj.payload)
+    put(obj.payload, key, made, site)
+    return made
+
+
+DEFAULT_DICT = NativeClass("collections.defaultdict", {"__new__": _defaultdict_new, "__getitem__": _defaultdict_item})
+
+
+def _deque(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = it.call(it.loader.builtins["list"], Args(args.pos[:1]), site)
+    return Seq("deque", made.items, made.rest) if isinstance(made, Seq) else made
+
+
+def _re(name: str) -> Native:
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        texts = [text_of(a) for a in args.pos]
+        if all(t is not None and "*" not in t for t in texts if t is None or not isinstance(args.pos[0], Const)) and all(isinstance(a, Const) for a in args.pos):
+            pattern = texts[0] or ""
+            if len(pattern) < 200 and not re.search(r"[*+}]\)[*+{]", pattern):
+                try:
+                    found = getattr(re, name)(*(a.value for a in args.pos if isinstance(a, Const)))
+                except (re.error, TypeError, ValueError):
+                    found = ...
+                if name == "sub" and isinstance(found, str):
+                    return operators.derived(found, *args.pos)
+                if found is None:
+                    return NONE
+                if name in ("match", "search", "fullmatch") and found is not ...:
+                    return _match_object(found, args)
+                if name in ("findall", "split") and isinstance(found, list):
+                    return plain_value(found)
+        if name == "sub":
+            return operators.pattern("*", *args.pos)
+        return operators.unknown_from("a match in a text that is not known", "", *args.pos, name=f"re.{name}")
+
+    return Native(f"re.{name}", run)
+
+
+def _match_object(found: re.Match[str], args: Args) -> Value:
+    def group(it: Interpreter, inner: Args, site: Site | None) -> Value:
+        key = inner.pos[1].value if len(inner.pos) > 1 and isinstance(inner.pos[1], Const) else 0
+        return operators.derived(found.group(key), *args.pos)
+
+    cls = NativeClass(
+        "re.Match",
+        {
+            "group": group,
+            "__getitem__": group,
+            "groups": lambda it, inner, site: Seq("tuple", [Const(g) for g in found.groups()]),
+            "start": lambda it, inner, site: Const(found.start()),
+            "end": lambda it, inner, site: Const(found.end()),
+        },
+    )
+    return Instance(cls)
+
+
+def _time(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Unknown("the time is known at run time only", "time", "float", places=(site,) if site else ())
+
+
+_NAMES = builtin_names()
+
+NATIVES: dict[str, Value] = {
+    **{f"math.{n}": _math(n, getattr(math, n)) for n in ("sqrt", "ceil", "floor", "log", "log2", "exp", "pow", "prod", "gcd", "cos", "sin", "isqrt")},
+    "math.pi": Const(math.pi),
+    "math.inf": Const(math.inf),
+    "json.loads": Native("json.loads", _json_loads),
+    "json.load": Native("json.load", _file_data),
+    "collections.OrderedDict": Native("dict", _ordered_dict),
+    "collections.defaultdict": DEFAULT_DICT,
+    "collections.deque": Native("deque", _deque),
+    **{f"re.{n}": _re(n) for n in ("sub", "match", "search", "fullmatch", "findall", "split")},
+    "time.time": Native("time", _time),
+    "time.perf_counter": Native("perf_counter", _time),
+    "time.monotonic": Native("monotonic", _time),
+    "builtins.print": _NAMES["print"],
+}

@@ -1,0 +1,82 @@
+"""Other programs and the interpreter itself: `subprocess`, `runpy`, `os.system`, `sys.path`."""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+from collections.abc import Callable
+
+from auditor.containers import iterate
+from auditor.expressions import format_value
+from auditor.interpreter import Interpreter
+from auditor.loader import FILE_PREFIX
+from auditor.places import Site
+from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Unknown, Value, text_of
+
+Handler = Callable[[Interpreter, Args, "Site | None"], Value]
+
+
+def _command(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A program is started: its command line is noted; what it exports is looked for later."""
+    given = args.get(0, "args")
+    words: list[str] = []
+    if given is not None and site is not None:
+        if text_of(given) is not None:
+            try:
+                words = shlex.split(text_of(given) or "")
+            except ValueError:
+                words = []
+        elif isinstance(given, Seq):
+            words = [format_value(i, "", None) for i in iterate(it, given, site).items]
+    it.sinks.command(tuple(words), site, it.conditions)
+    return Instance(COMPLETED, {"returncode": Const(0), "stdout": Unknown("the output of a program", "stdout", "str"), "stderr": Unknown("the output of a program", "stderr", "str")})
+
+
+COMPLETED = NativeClass("subprocess.CompletedProcess", {"check_returncode": lambda it, args, site: NONE})
+
+
+def _run_path(it: Interpreter, args: Args, site: Site | None) -> Value:
+    path = format_value(args.pos[0], "", None)
+    it.sinks.script(path.removeprefix(FILE_PREFIX), tuple(it.argv), site)
+    return Unknown("the names of a script that was run", "run_path()", "dict", places=(site,) if site else ())
+
+
+def _search(it: Interpreter, args: Args, site: Site | None) -> Value:
+    for value in args.pos[1:]:
+        text = format_value(value, "", None)
+        if text.startswith(FILE_PREFIX) and "*" not in text:
+            folder = posixpath.normpath(text[len(FILE_PREFIX) :])
+            folder = "" if folder == "." else folder
+            if folder not in it.search and not folder.startswith(".."):
+                it.search.append(folder)
+    return NONE
+
+
+SYS_PATH = NativeClass(
+    "sys.path",
+    {
+        "insert": _search,
+        "append": _search,
+        "extend": lambda it, args, site: _search(it, Args([args.pos[0], *iterate(it, args.pos[1], site).items]), site) if site else NONE,
+        "remove": lambda it, args, site: NONE,
+        "pop": lambda it, args, site: NONE,
+        "index": lambda it, args, site: Unknown("a position in sys.path", "index", "int"),
+        "__iter__": lambda it, args, site: Seq("list", [], Unknown("the folders of sys.path", "sys.path")),
+        "__getitem__": lambda it, args, site: Unknown("a folder of sys.path", "sys.path[]", "str"),
+        "__contains__": lambda it, args, site: Unknown("a folder of sys.path", "in", "bool"),
+    },
+)
+
+NATIVES: dict[str, Value] = {
+    "subprocess.run": Native("subprocess.run", _command),
+    "subprocess.call": Native("subprocess.call", _command),
+    "subprocess.check_call": Native("subprocess.check_call", _command),
+    "subprocess.check_output": Native("subprocess.check_output", _command),
+    "subprocess.Popen": Native("subprocess.Popen", _command),
+    "os.system": Native("os.system", _command),
+    "runpy.run_path": Native("run_path", _run_path),
+    "sys.path": Instance(SYS_PATH),
+    "sys.executable": Const("python"),
+    "sys.platform": Const("darwin"),
+    "sys.version_info": Unknown("the version of Python", "version_info"),
+}

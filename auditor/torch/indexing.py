@@ -1,0 +1,105 @@
+"""`tensor[...]`: integers, slices, `None`, `...`, masks and index tensors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from auditor import dims
+from auditor.dims import Dim
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch.shapes import Shape, broadcast, slice_length
+from auditor.torch.tensors import result, size, unknown_tensor
+from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, as_dim
+
+
+def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:
+    """The tensor that `tensor[key]` is. A slice or integer that leaves one row of several is recorded as a cut."""
+    if tensor.shape is None:
+        return replace(tensor, places=tensor.places or (site,))
+    parts = list(key.items) if isinstance(key, Seq) and key.kind == "tuple" else [key]
+    if any(isinstance(p, Union) for p in parts):
+        n = next(i for i, p in enumerate(parts) if isinstance(p, Union))
+        return it.each(parts[n], lambda o: index_tensor(it, tensor, Seq("tuple", [*parts[:n], o, *parts[n + 1 :]]), site))
+    shape = tensor.shape
+    used = sum(1 for p in parts if not _is_new_axis(p) and not _is_ellipsis(p))
+    if any(isinstance(p, Tensor) and p.dtype == "bool" for p in parts):
+        return unknown_tensor("a boolean mask selects rows", site, tensor)
+    if used > len(shape):
+        return unknown_tensor("more indices than dimensions", site, tensor)
+    out: list[Dim] = []
+    cut = False
+    indices: list[Shape] = []
+    index_at = 0
+    axis = 0
+    for p in parts:
+        if _is_ellipsis(p):
+            skip = len(shape) - used
+            out += shape[axis : axis + skip]
+            axis += skip
+        elif _is_new_axis(p):
+            out.append(1)
+        elif isinstance(p, Seq) and p.kind == "slice":
+            kept = _sliced(shape[axis], p)
+            if kept is None:
+                return unknown_tensor("a slice whose bounds are not known", site, tensor)
+            cut = cut or (dims.depends_on_query(shape[axis]) and not dims.depends_on_query(kept))
+            out.append(kept)
+            axis += 1
+        elif isinstance(p, (Tensor, Seq)):
+            if not indices:
+                index_at = len(out)
+            inner = _index_shape(p)
+            if inner is None:
+                return unknown_tensor("an index tensor of unknown shape", site, tensor, p)
+            if dims.depends_on_query(shape[axis]) and not any(dims.depends_on_query(d) for d in inner):
+                cut = True
+            indices.append(inner)
+            axis += 1
+        elif as_dim(p) is not None or isinstance(p, (Const, Num)):
+            cut = cut or dims.depends_on_query(shape[axis])
+            axis += 1
+        else:
+            return unknown_tensor("an index that is not known", site, tensor, p)
+    out += shape[axis:]
+    if indices:
+        out[index_at:index_at] = broadcast(indices)
+    made = result(tuple(out), tensor, *(p for p in parts if isinstance(p, Tensor)), site=site)
+    made.base = tensor.base
+    if cut:
+        made.cuts = (*made.cuts, site) if site not in made.cuts else made.cuts
+    return made
+
+
+def _is_new_axis(p: Value) -> bool:
+    return isinstance(p, Const) and p.value is None
+
+
+def _is_ellipsis(p: Value) -> bool:
+    return isinstance(p, Const) and p.value is ...
+
+
+def _index_shape(p: Value) -> Shape | None:
+    if isinstance(p, Tensor):
+        return p.shape
+    if isinstance(p, Seq) and p.exact:
+        return (len(p.items),)
+    return None
+
+
+def _sliced(length: Dim, bounds: Seq) -> Dim | None:
+    values: list[Dim | None] = []
+    for v in bounds.items:
+        if isinstance(v, Const) and v.value is None:
+            values.append(None)
+            continue
+        d = size(v)
+        if d is None and isinstance(v, Unknown):
+            d = v.dim
+        if d is None:
+            return None
+        values.append(d)
+    start, stop, step = values
+    if step is not None and not isinstance(step, int):
+        return None
+    return slice_length(length, start, stop, step or 1)

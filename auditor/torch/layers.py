@@ -1,0 +1,209 @@
+"""The layers of `torch.nn`: constructor parameters by name, and what `forward` does to a shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from auditor import dims
+from auditor.dims import Dim
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch import ops, shapes
+from auditor.torch.modules import MODULE
+from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
+from auditor.values import NONE, Args, Const, Instance, NativeClass, Seq, Storage, Tensor, Value
+
+Forward = Callable[[Interpreter, Instance, Args, "Site | None"], Value]
+Shaper = Callable[[Instance], dict[str, tuple[Dim, ...] | None]]
+
+
+def layer(name: str, parameters: str, forward: Forward, weights: Shaper | None = None) -> NativeClass:
+    """A layer class: `parameters` are the names of its constructor, in order, kept as attributes."""
+    names = parameters.split()
+
+    def init(it: Interpreter, args: Args, site: Site | None) -> Value:
+        obj = args.pos[0]
+        assert isinstance(obj, Instance)
+        it.heap.touch(obj)
+        for n, v in zip(names, args.pos[1:], strict=False):
+            obj.attrs[n] = v
+        for n, v in args.kw.items():
+            if n in names:
+                obj.attrs[n] = v
+        for n, shape in (weights(obj) if weights else {}).items():
+            obj.attrs[n] = Tensor(shape, base=Storage(n, "parameter"))
+        return NONE
+
+    def call(it: Interpreter, args: Args, site: Site | None) -> Value:
+        obj = args.pos[0]
+        assert isinstance(obj, Instance)
+        return forward(it, obj, Args(args.pos[1:], args.kw, args.more), site)
+
+    return NativeClass(f"torch.nn.{name}", {"__init__": init, "forward": ops_lifted(call)}, (MODULE,))
+
+
+def ops_lifted(op: ops.Op) -> ops.Op:
+    """`op` on each option when the input (after the layer itself) is one of several values."""
+    from auditor.values import Union
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        if len(args.pos) > 1 and isinstance(args.pos[1], Union):
+            head, tail = args.pos[0], args.pos[2:]
+            return it.each(args.pos[1], lambda o: op(it, Args([head, o, *tail], args.kw, args.more), site))
+        return op(it, args, site)
+
+    return run
+
+
+def attribute(obj: Instance, name: str) -> Dim | None:
+    value = obj.attrs.get(name)
+    return size(value) if value is not None else None
+
+
+def _same(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    return ops.same(it, args, site)
+
+
+def _linear(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    x, out = as_tensor(args.get(0, "input") or NONE), attribute(obj, "out_features")
+    weight = obj.attrs.get("weight")
+    if isinstance(weight, Tensor) and weight.shape is not None and len(weight.shape) == 2:
+        out = weight.shape[0]
+    if x is None or not x.shape or out is None:
+        return unknown_tensor("a linear layer on a tensor that is not known", site, *((x,) if x is not None else ()))
+    return result((*x.shape[:-1], out), x, site=None)
+
+
+def _linear_weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:
+    i, o = attribute(obj, "in_features"), attribute(obj, "out_features")
+    known = i is not None and o is not None
+    return {"weight": (o, i) if known else None, "bias": (o,) if o is not None else None}  # type: ignore[dict-item]
+
+
+def _embedding(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    ids, width = as_tensor(args.get(0, "input") or NONE), attribute(obj, "embedding_dim")
+    if ids is None or ids.shape is None or width is None:
+        return unknown_tensor("an embedding of a tensor that is not known", site, *((ids,) if ids is not None else ()))
+    return result((*ids.shape, width), ids, site=None, dtype="float32")
+
+
+def _embedding_weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:
+    n, d = attribute(obj, "num_embeddings"), attribute(obj, "embedding_dim")
+    return {"weight": (n, d) if n is not None and d is not None else None}
+
+
+def _norm_weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:
+    given = next((obj.attrs[n] for n in ("normalized_shape", "num_features", "num_channels") if n in obj.attrs), None)
+    items = given.items if isinstance(given, Seq) else [given] if given is not None else []
+    found = [size(i) for i in items if i is not None]
+    shape = tuple(f for f in found if f is not None)
+    return {"weight": shape or None, "bias": shape or None}
+
+
+def _convolution(spatial: int, transposed: bool = False) -> Forward:
+    def forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+        x, channels = as_tensor(args.get(0, "input") or NONE), attribute(obj, "out_channels")
+        if x is None or x.shape is None or channels is None or len(x.shape) < spatial + 1:
+            return unknown_tensor("a convolution of a tensor that is not known", site, *((x,) if x is not None else ()))
+        kernel, stride = _each(obj, "kernel_size", spatial, 1), _each(obj, "stride", spatial, 1)
+        padding, dilation = _each(obj, "padding", spatial, 0), _each(obj, "dilation", spatial, 1)
+        if isinstance(p := obj.attrs.get("padding"), Const) and p.value == "same":
+            return result((*x.shape[: -spatial - 1], channels, *x.shape[-spatial:]), x, site=None)
+        return result(ops.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed), x, site=None)
+
+    return forward
+
+
+def _each(obj: Instance, name: str, count: int, default: int) -> list[Dim]:
+    value = obj.attrs.get(name)
+    if isinstance(value, Seq):
+        found = [size(i) for i in value.items]
+        return [default if f is None else f for f in found] * (count if len(found) == 1 else 1)
+    found_one = size(value) if value is not None else None
+    return [default if found_one is None else found_one] * count
+
+
+def _conv_weights(spatial: int) -> Shaper:
+    def weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:
+        i, o, groups = attribute(obj, "in_channels"), attribute(obj, "out_channels"), attribute(obj, "groups") or 1
+        if i is None or o is None:
+            return {"weight": None, "bias": None}
+        return {"weight": (o, dims.floordiv(i, groups), *_each(obj, "kernel_size", spatial, 1)), "bias": (o,)}
+
+    return weights
+
+
+def _pool(spatial: int) -> Forward:
+    def forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+        x = as_tensor(args.get(0, "input") or NONE)
+        if x is None or x.shape is None or len(x.shape) < spatial + 1:
+            return unknown_tensor("a pooling of a tensor that is not known", site, *((x,) if x is not None else ()))
+        kernel = _each(obj, "kernel_size", spatial, 1)
+        stride = _each(obj, "stride", spatial, 0)
+        stride = [k if s == 0 else s for k, s in zip(kernel, stride, strict=True)]
+        channels = x.shape[-spatial - 1]
+        return result(ops.convolved_shape(x.shape, channels, kernel, stride, _each(obj, "padding", spatial, 0), [1] * spatial, False), x, site=None)
+
+    return forward
+
+
+def _flatten(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    return ops.flatten(it, Args([args.pos[0], obj.attrs.get("start_dim", Const(1)), obj.attrs.get("end_dim", Const(-1))]), site)
+
+
+def _glu(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    return ops.glu(it, Args([args.pos[0], obj.attrs.get("dim", Const(-1))]), site)
+
+
+def _attention(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    q = as_tensor(args.get(0, "query") or NONE)
+    out = result(q.shape, *(a for a in args.pos if isinstance(a, Tensor)), site=None) if q is not None else unknown_tensor("attention", site)
+    return Seq("tuple", [out, unknown_tensor("attention weights", site)])
+
+
+def _unread(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    return unknown_tensor("a layer whose shapes are not followed", site, *(a for a in args.pos if isinstance(a, Tensor)))
+
+
+_ACTIVATIONS = """
+ReLU ReLU6 SiLU GELU Mish ELU SELU CELU LeakyReLU PReLU Sigmoid Tanh Softplus Softmax LogSoftmax Hardswish Hardsigmoid Hardtanh Identity
+Dropout Dropout1d Dropout2d Threshold Softsign LogSigmoid
+""".split()
+_NORMS = {
+    "LayerNorm": "normalized_shape eps elementwise_affine bias",
+    "RMSNorm": "normalized_shape eps elementwise_affine",
+    "GroupNorm": "num_groups num_channels eps affine",
+    "BatchNorm1d": "num_features eps momentum affine",
+    "BatchNorm2d": "num_features eps momentum affine",
+    "BatchNorm3d": "num_features eps momentum affine",
+    "InstanceNorm1d": "num_features eps momentum affine",
+    "InstanceNorm2d": "num_features eps momentum affine",
+}
+_CONV = "in_channels out_channels kernel_size stride padding dilation groups bias padding_mode"
+_DECONV = "in_channels out_channels kernel_size stride padding output_padding groups bias dilation"
+_POOL = "kernel_size stride padding"
+
+
+def _classes() -> list[NativeClass]:
+    out = [layer(n, "dim", _same) for n in _ACTIVATIONS]
+    out += [layer(n, p, _same, _norm_weights) for n, p in _NORMS.items()]
+    out += [layer(f"Conv{s}d", _CONV, _convolution(s), _conv_weights(s)) for s in (1, 2, 3)]
+    out += [layer(f"ConvTranspose{s}d", _DECONV, _convolution(s, True), _conv_weights(s)) for s in (1, 2, 3)]
+    out += [layer(f"{kind}Pool{s}d", _POOL, _pool(s)) for kind in ("Max", "Avg") for s in (1, 2)]
+    out += [layer(n, "a b c", _unread) for n in ("LSTM", "GRU", "RNN", "Upsample", "Unfold", "Fold", "TransformerEncoder", "TransformerEncoderLayer", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "PixelShuffle")]
+    out += [
+        layer("Linear", "in_features out_features bias", _linear, _linear_weights),
+        layer("Embedding", "num_embeddings embedding_dim padding_idx", _embedding, _embedding_weights),
+        layer("Flatten", "start_dim end_dim", _flatten),
+        layer("GLU", "dim", _glu),
+        layer("MultiheadAttention", "embed_dim num_heads", _attention),
+    ]
+    return out
+
+
+NATIVES: dict[str, Value] = {c.name: c for c in _classes()}
+NATIVES |= {
+    "torch.nn.modules.linear.Linear": NATIVES["torch.nn.Linear"],
+    "torch.nn.modules.sparse.Embedding": NATIVES["torch.nn.Embedding"],
+}
+__all__ = ["NATIVES", "layer", "shapes"]

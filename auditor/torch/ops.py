@@ -1,0 +1,767 @@
+"""PyTorch's functions and tensor methods on shapes. Both spellings share one implementation: the tensor comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from auditor import dims, operators
+from auditor.containers import integer, iterate
+from auditor.dims import Dim
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch import shapes
+from auditor.torch.shapes import Shape
+from auditor.torch.tensors import as_tensor, dtype_of, flatten_items, is_scalar, result, size, sizes, tagged, unknown_tensor
+from auditor.values import (
+    NONE,
+    Args,
+    Const,
+    Num,
+    Seq,
+    Star,
+    Storage,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    number,
+)
+
+Op = Callable[[Interpreter, Args, "Site | None"], Value]
+
+
+def first(args: Args, *names: str) -> Tensor:
+    """The tensor that the operation works on; a value that is no tensor counts as one of unknown shape."""
+    value = args.get(0, "input", "self", "x", *names)
+    found = as_tensor(value) if value is not None else None
+    return found if found is not None else Tensor(() if value is not None and is_scalar(value) else None)
+
+
+def lifted(op: Op) -> Op:
+    """`op`, tried on each option when its first argument is one of several values."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        if args.pos and isinstance(args.pos[0], Union):
+            rest = args.pos[1:]
+            return it.each(args.pos[0], lambda o: op(it, Args([o, *rest], args.kw, args.more), site))
+        return op(it, args, site)
+
+    return run
+
+
+# -- elementwise ------------------------------------------------------------------------------------------------
+
+
+def same(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    made = result(t.shape, t, site=None, dtype=dtype_of(args))
+    made.reason = t.reason
+    return made
+
+
+def view_of(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    return replace(t, dtype=dtype_of(args) or t.dtype)
+
+
+def converted(it: Interpreter, args: Args, site: Site | None) -> Value:
+    from auditor.values import External
+
+    t = first(args)
+    given = next((a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, External) and "." in a.dotted), None)
+    dtype = given.dotted.rsplit(".", 1)[-1] if given is not None else ""
+    return replace(t, dtype=dtype or t.dtype)
+
+
+def cast(dtype: str) -> Op:
+    return lambda it, args, site: replace(first(args), dtype=dtype)
+
+
+def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
+    values = [*args.pos, *(args.kw[k] for k in ("other", "tensor1", "tensor2", "min", "max", "end", "weight") if k in args.kw)]
+    return combine(values, site)
+
+
+def combine(values: Sequence[Value], site: Site | None) -> Tensor:
+    """The broadcast of tensors and scalars. Code that cannot be read is remembered: a sum with it keeps its shape."""
+    shapes_: list[Shape] = []
+    unread: Unknown | None = None
+    for v in values:
+        if isinstance(v, Tensor):
+            if v.shape is None:
+                unread = unread or v.reason or Unknown("a tensor of unknown shape", places=v.places)
+            else:
+                shapes_.append(v.shape)
+        elif isinstance(v, Unknown) and v.kind in ("unread", "") and v.name.endswith(("()", ".forward")):
+            unread = unread or v
+        elif isinstance(v, Union):
+            t = as_tensor(v)
+            if t is not None and t.shape is not None:
+                shapes_.append(t.shape)
+    shape = shapes.broadcast(shapes_) if shapes_ else None
+    return result(shape, *values, site=None, reason=unread)
+
+
+def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | None) -> Value:
+    """`a op b` where one of them is a tensor."""
+    if op == "@":
+        return matmul(it, Args([a, b]), site)
+    made = combine([a, b], site)
+    if op == "%":
+        made = tagged(made, "wraps")
+    elif op in ("<", "<=", ">", ">=", "==", "!="):
+        made.dtype = "bool"
+    if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
+        made.data = operators.binary(op, a.data, b)
+    return made
+
+
+def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return tagged(combine(args.pos, site), "wraps")
+
+
+def where(it: Interpreter, args: Args, site: Site | None) -> Value:
+    if len(args.pos) + len(args.kw) < 3:
+        return unknown_tensor("the positions where a condition holds", site, *args.pos)
+    return combine([*args.pos, *args.kw.values()], site)
+
+
+def in_place(op: Op) -> Op:
+    """The spelling with a trailing underscore: writes to the storage of its tensor."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        t = first(args)
+        if site is not None and it.events is not None:
+            key = next((a for a in args.pos[1:] if isinstance(a, (Seq, Tensor)) and op is not copy_shape), None)
+            it.events.written(t, site, key)
+        made = op(it, args, site)
+        if isinstance(made, Tensor):
+            made = replace(made, base=t.base, shape=t.shape if t.shape is not None else made.shape)
+        return made
+
+    return run
+
+
+def copy_shape(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    return result(t.shape, t, *args.pos[1:], site=None)
+
+
+# -- reductions -------------------------------------------------------------------------------------------------
+
+
+def _axes(args: Args, position: int = 1) -> list[int] | None:
+    given = args.get(position, "dim", "axis", "axes")
+    if given is None or (isinstance(given, Const) and given.value is None):
+        return None
+    items = given.items if isinstance(given, Seq) else [given]
+    found = [integer(i) for i in items]
+    return [f for f in found if f is not None] if all(f is not None for f in found) else [10**6]
+
+
+def _keeps(args: Args, position: int = 2) -> bool:
+    given = args.get(position, "keepdim", "keepdims")
+    return given is not None and operators.truth(given) is True
+
+
+def reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -> Tensor:
+    if t.shape is None:
+        return result(None, t, reason=t.reason)
+    if axes is None:
+        return result((1,) * len(t.shape) if keep else (), t, site=None)
+    if any(a >= 10**6 for a in axes):
+        return unknown_tensor("a reduction over an axis that is not known", site, t)
+    shape = t.shape
+    gone = {shapes.normal(a, len(shape)) for a in axes}
+    cut = any(n in gone and dims.depends_on_query(d) for n, d in enumerate(shape))
+    left = tuple(1 if n in gone else d for n, d in enumerate(shape) if keep or n not in gone)
+    made = result(left, t, site=None)
+    if cut and site is not None and site not in made.cuts:
+        made.cuts = (*made.cuts, site)
+    return made
+
+
+def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return reduced(first(args), _axes(args), _keeps(args), site)
+
+
+def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`max`/`min`: (values, indices) along a dimension, a number, or elementwise with another tensor."""
+    if len(args.pos) > 1 and isinstance(args.pos[1], Tensor):
+        return combine(args.pos, site)
+    axes = _axes(args)
+    made = reduced(first(args), axes, _keeps(args), site)
+    if axes is None:
+        return made
+    return pair(made, tagged(replace(made, dtype="int64"), "argmax"), ("values", "indices"))
+
+
+def argmax(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = reduced(first(args), _axes(args), _keeps(args), site)
+    return tagged(replace(made, dtype="int64"), "argmax")
+
+
+def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    k = size(args.get(1, "k") or NONE)
+    axis = integer(args.get(2, "dim"), -1)
+    if site is not None and it.events is not None:
+        it.events.experts.append(site)
+    if t.shape is None or k is None or axis is None:
+        made = unknown_tensor("top-k of a tensor that is not known", site, t)
+    else:
+        made = result(shapes.replace(t.shape, axis, k), t, site=None)
+    made = tagged(made, "topk")
+    return pair(made, tagged(replace(made, dtype="int64"), "argmax"), ("values", "indices"))
+
+
+def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    return pair(result(t.shape, t), replace(result(t.shape, t), dtype="int64"), ("values", "indices"))
+
+
+def pair(a: Value, b: Value, names: tuple[str, str]) -> Value:
+    from auditor.torch.modules import named_pair
+
+    return named_pair(a, b, names)
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------
+
+
+def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    given = args.pos[1:] or [v for k, v in args.kw.items() if k in ("shape", "size")]
+    if len(given) == 1 and not isinstance(given[0], (Const, Num, Seq, Unknown, Union, Tensor)):
+        return view_of(it, args, site)  # view(dtype)
+    target = sizes(it, given, site)
+    if t.shape is None or target is None:
+        made = unknown_tensor("a reshape to sizes that are not known", site, t, *given)
+        made.base = t.base
+        return made
+    done = shapes.reshape(t.shape, target)
+    if done.fits is False and site is not None and it.events is not None:
+        it.events.baked.append((site, f"reshape of {text(t.shape)} to {text(tuple(target))}"))
+    made = result(done.shape, t, site=None)
+    made.base = t.base
+    return tagged(made, "one-row") if done.one_row else made
+
+
+def text(shape: Shape) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def flatten(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    start, end = integer(args.get(1, "start_dim"), 0), integer(args.get(2, "end_dim"), -1)
+    if t.shape is None or start is None or end is None:
+        return unknown_tensor("flatten() of a tensor that is not known", site, t)
+    rank = len(t.shape)
+    start, end = shapes.normal(start, rank), shapes.normal(end, rank)
+    return _viewed(t, (*t.shape[:start], dims.product(t.shape[start : end + 1]), *t.shape[end + 1 :]))
+
+
+def _viewed(t: Tensor, shape: Shape) -> Tensor:
+    made = result(shape, t, site=None)
+    made.base = t.base
+    return made
+
+
+def unflatten(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    axis, target = integer(args.get(1, "dim")), sizes(it, args.pos[2:] or [args.kw.get("sizes", NONE)], site)
+    if t.shape is None or axis is None or target is None:
+        return unknown_tensor("unflatten() with sizes that are not known", site, t)
+    axis = shapes.normal(axis, len(t.shape))
+    part = shapes.reshape((t.shape[axis],), target).shape
+    return _viewed(t, (*t.shape[:axis], *part, *t.shape[axis + 1 :]))
+
+
+def permute(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    order = sizes(it, args.pos[1:] or [args.kw.get("dims", NONE)], site)
+    if t.shape is None or order is None or not all(isinstance(o, int) for o in order):
+        return unknown_tensor("a permutation that is not known", site, t)
+    shape = t.shape
+    return _viewed(t, tuple(shape[o] for o in order if isinstance(o, int)))
+
+
+def transpose(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    a, b = integer(args.get(1, "dim0", "axis0"), -2), integer(args.get(2, "dim1", "axis1"), -1)
+    if t.shape is None or a is None or b is None:
+        return unknown_tensor("a transposition that is not known", site, t)
+    shape = list(t.shape)
+    if len(shape) >= 2:
+        shape[a], shape[b] = shape[b], shape[a]
+    return _viewed(t, tuple(shape))
+
+
+def movedim(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    a, b = integer(args.get(1, "source")), integer(args.get(2, "destination"))
+    if t.shape is None or a is None or b is None:
+        return unknown_tensor("a move of dimensions that is not known", site, t)
+    shape = list(t.shape)
+    moved = shape.pop(shapes.normal(a, len(shape)))
+    shape.insert(shapes.normal(b, len(t.shape)), moved)
+    return _viewed(t, tuple(shape))
+
+
+def unsqueeze(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(1, "dim", "axis"))
+    if t.shape is None or axis is None:
+        return unknown_tensor("unsqueeze() of a tensor that is not known", site, t)
+    axis = axis + len(t.shape) + 1 if axis < 0 else axis
+    made = _viewed(t, (*t.shape[:axis], 1, *t.shape[axis:]))
+    made.data = t.data
+    return made
+
+
+def squeeze(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    given = args.get(1, "dim", "axis")
+    if t.shape is None:
+        return t
+    if given is None:
+        return _viewed(t, tuple(d for d in t.shape if d != 1))
+    axis = integer(given)
+    if axis is None:
+        return unknown_tensor("squeeze() of an axis that is not known", site, t)
+    axis = shapes.normal(axis, len(t.shape))
+    if dims.depends_on_query(t.shape[axis]):
+        return t  # squeezing a dimension that is not 1 does nothing
+    return _viewed(t, shapes.drop(t.shape, axis))
+
+
+def expand(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    if args.pos[1:] and isinstance(args.pos[1], Tensor) and len(args.pos) == 2:
+        other = args.pos[1]
+        return _viewed(t, other.shape) if other.shape is not None else unknown_tensor("expand_as an unknown tensor", site, t)
+    target = sizes(it, args.pos[1:], site)
+    if t.shape is None or target is None:
+        return unknown_tensor("expand() to sizes that are not known", site, t)
+    pad = (1,) * (len(target) - len(t.shape))
+    return _viewed(t, tuple(old if new == -1 else new for old, new in zip((*pad, *t.shape), target, strict=True)))
+
+
+def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, counts = first(args), sizes(it, args.pos[1:], site)
+    if t.shape is None or counts is None:
+        return unknown_tensor("repeat() with counts that are not known", site, t)
+    pad = (1,) * (len(counts) - len(t.shape))
+    return result(tuple(dims.mul(d, c) for d, c in zip((*pad, *t.shape), counts, strict=True)), t, site=None)
+
+
+def repeat_interleave(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, count, axis = first(args), size(args.get(1, "repeats") or NONE), integer(args.get(2, "dim"))
+    if t.shape is None or count is None or isinstance(args.get(1), Tensor):
+        return unknown_tensor("repeat_interleave() with counts that are not known", site, t)
+    if axis is None:
+        return result((dims.mul(dims.product(t.shape), count),), t, site=None)
+    return result(shapes.replace(t.shape, axis, dims.mul(t.shape[shapes.normal(axis, len(t.shape))], count)), t, site=None)
+
+
+def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(1, "dim"))
+    length = size(args.get(3, "length") or NONE)
+    if t.shape is None or axis is None or length is None:
+        made = unknown_tensor("narrow() to a length that is not known", site, t)
+        made.base = t.base
+        return made
+    axis = shapes.normal(axis, len(t.shape))
+    made = _viewed(t, shapes.replace(t.shape, axis, length))
+    if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
+        made.cuts = (*made.cuts, site)
+    return made
+
+
+def select(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(1, "dim"))
+    if t.shape is None or axis is None:
+        return unknown_tensor("select() of an axis that is not known", site, t)
+    axis = shapes.normal(axis, len(t.shape))
+    made = _viewed(t, shapes.drop(t.shape, axis))
+    if dims.depends_on_query(t.shape[axis]) and site is not None:
+        made.cuts = (*made.cuts, site)
+    return made
+
+
+def index_select(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis, index = first(args), integer(args.get(1, "dim")), as_tensor(args.get(2, "index") or NONE)
+    if t.shape is None or axis is None or index is None or index.shape is None:
+        return unknown_tensor("index_select() with an index that is not known", site, t)
+    axis = shapes.normal(axis, len(t.shape))
+    count = index.shape[0] if index.shape else 1
+    made = result(shapes.replace(t.shape, axis, count), t, index, site=None)
+    if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(count) and site is not None:
+        made.cuts = (*made.cuts, site)
+    return made
+
+
+def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, index = first(args), as_tensor(args.get(2, "index") or NONE)
+    if index is None or index.shape is None:
+        return unknown_tensor("gather() with an index that is not known", site, t)
+    made = result(index.shape, t, index, site=None)
+    made.dtype = t.dtype
+    if t.shape is not None and any(dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)):
+        made.cuts = (*made.cuts, site) if site is not None else made.cuts
+    return made
+
+
+def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
+    parts = args.get(0, "tensors")
+    axis = integer(args.get(1, "dim", "axis"), 0)
+    if parts is None or site is None:
+        return unknown_tensor("cat() of tensors that are not known", site)
+    source = iterate(it, parts, site)
+    tensors = [as_tensor(i) for i in source.items if not isinstance(i, Star)]
+    known = [t for t in tensors if t is not None and t.shape is not None]
+    if axis is None or not known:
+        return unknown_tensor("cat() of tensors that are not known", site, *source.items)
+    axis = shapes.normal(axis, max(len(t.shape or ()) for t in known))
+    if not source.exact or len(known) != len(source.items) or any(len(t.shape or ()) <= axis for t in known):
+        base = next((t for t in tensors if t is not None and t.shape is None), None)
+        if base is not None:
+            return unknown_tensor("cat() with a tensor that is not known", site, base, *known)
+        each = known[0].shape or ()
+        loose = shapes.replace(each, axis, dims.symbol(dims.Atom("cat", dims.depends_on_query(each[axis]))))
+        return result(loose, *known, site=None)
+    total: Dim = 0
+    for t in known:
+        total = dims.add(total, (t.shape or ())[axis])
+    shape = list(known[0].shape or ())
+    for n in range(len(shape)):
+        for t in known[1:]:
+            if n != axis and n < len(t.shape or ()):
+                shape[n] = shapes.broadcast_dim(shape[n], (t.shape or ())[n])
+    made = result(shapes.replace(tuple(shape), axis, total), *known, site=None)
+    made.tags = made.tags | _shift_tag(known)
+    return made
+
+
+def _shift_tag(parts: Sequence[Tensor]) -> frozenset[str]:
+    """A cat of a state's tail and new rows is a sliding window over the state."""
+    bases = [t.base for t in parts if t.base is not None and t.base.role in ("input", "buffer")]
+    return frozenset({f"shift:{id(b)}" for b in bases}) if bases else frozenset()
+
+
+def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
+    parts, axis = args.get(0, "tensors"), integer(args.get(1, "dim", "axis"), 0)
+    if parts is None or site is None or axis is None:
+        return unknown_tensor("stack() of tensors that are not known", site)
+    source = iterate(it, parts, site)
+    options = [as_tensor(v) for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    known = [t for t in options if t is not None and t.shape is not None]
+    if not known or len(known) != len(options) or source.rest is not None:
+        return unknown_tensor("stack() of tensors that are not known", site, *[t for t in options if t is not None])
+    shape = shapes.broadcast([t.shape or () for t in known])
+    axis = axis + len(shape) + 1 if axis < 0 else axis
+    count: Dim = len(known) if source.exact else dims.symbol(dims.Atom("stack"))
+    return result((*shape[:axis], count, *shape[axis:]), *known, site=None)
+
+
+def split(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(2, "dim", "axis"), 0)
+    given = args.get(1, "split_size_or_sections", "split_size", "indices_or_sections") or NONE
+    if t.shape is None or axis is None:
+        return _unknown_parts(t, given, site)
+    axis = shapes.normal(axis, len(t.shape))
+    if isinstance(given, Seq):
+        lengths = [size(i) for i in given.items]
+        if not given.exact or any(n is None for n in lengths):
+            return _unknown_parts(t, given, site)
+        return Seq("tuple", [_part(t, axis, n, site) for n in lengths if n is not None])
+    each = size(given)
+    if each is None:
+        return _unknown_parts(t, given, site)
+    count = dims.exact_div(t.shape[axis], each)
+    if isinstance(count, int) and count <= 64:
+        return Seq("tuple", [_part(t, axis, each, site)] * count)
+    if isinstance(each, int) and isinstance(t.shape[axis], int):
+        whole = t.shape[axis]
+        assert isinstance(whole, int)
+        lengths_ = [each] * (whole // each) + ([whole % each] if whole % each else [])
+        return Seq("tuple", [_part(t, axis, n, site) for n in lengths_])
+    return Seq("tuple", [Star((_part(t, axis, each, site),))])
+
+
+def _part(t: Tensor, axis: int, length: Dim, site: Site | None) -> Tensor:
+    assert t.shape is not None
+    made = _viewed(t, shapes.replace(t.shape, axis, length))
+    if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
+        made.cuts = (*made.cuts, site)
+    return made
+
+
+def _unknown_parts(t: Tensor, given: Value, site: Site | None) -> Value:
+    part = unknown_tensor("parts of a tensor that are not known", site, t)
+    count = len(given.items) if isinstance(given, Seq) and given.exact else None
+    return Seq("tuple", [part] * count if count else [Star((part,))])
+
+
+def chunk(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, count, axis = first(args), integer(args.get(1, "chunks")), integer(args.get(2, "dim"), 0)
+    if t.shape is None or count is None or axis is None:
+        return _unknown_parts(t, Seq("tuple", [NONE] * (count or 0)), site)
+    axis = shapes.normal(axis, len(t.shape))
+    each = dims.floordiv(t.shape[axis], count)
+    return Seq("tuple", [_part(t, axis, each, site)] * count)
+
+
+def unbind(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(1, "dim"), 0)
+    if t.shape is None or axis is None:
+        return Seq("tuple", [Star((unknown_tensor("parts of a tensor that are not known", site, t),))])
+    axis = shapes.normal(axis, len(t.shape))
+    part = _viewed(t, shapes.drop(t.shape, axis))
+    count = t.shape[axis]
+    if dims.depends_on_query(count) and site is not None:
+        part.cuts = (*part.cuts, site)
+    return Seq("tuple", [part] * count if isinstance(count, int) and count <= 64 else [Star((part,))])
+
+
+def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, amounts = first(args), sizes(it, [args.get(1, "pad") or NONE], site)
+    if t.shape is None or amounts is None:
+        return unknown_tensor("pad() by amounts that are not known", site, t)
+    shape = list(t.shape)
+    for n in range(0, len(amounts) - 1, 2):
+        axis = len(shape) - 1 - n // 2
+        shape[axis] = dims.add(shape[axis], dims.add(amounts[n], amounts[n + 1]))
+    return result(tuple(shape), t, site=None)
+
+
+# -- products ---------------------------------------------------------------------------------------------------
+
+
+def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
+    a, b = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "other", "mat2") or NONE)
+    if a is None or b is None or a.shape is None or b.shape is None or not a.shape or not b.shape:
+        return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
+    return result(shapes.matmul(a.shape, b.shape), a, b, site=None)
+
+
+def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
+    x, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
+    if x is None or weight is None or x.shape is None or weight.shape is None or len(weight.shape) != 2:
+        return unknown_tensor("a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None))
+    return result((*x.shape[:-1], weight.shape[0]), x, weight, site=None)
+
+
+def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
+    from auditor.values import text_of
+
+    equation = text_of(args.pos[0])
+    given = args.pos[1:]
+    if len(given) == 1 and isinstance(given[0], Seq):
+        given = given[0].items
+    tensors = [as_tensor(g) for g in given]
+    known = [t.shape for t in tensors if t is not None and t.shape is not None]
+    shape = shapes.einsum(equation, known) if equation and len(known) == len(given) else None
+    if shape is None:
+        return unknown_tensor("an einsum of tensors that are not known", site, *(t for t in tensors if t is not None))
+    return result(shape, *(t for t in tensors if t is not None), site=None)
+
+
+def attention(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Scaled dot-product attention: query rows, value width."""
+    q, v = as_tensor(args.get(0, "query") or NONE), as_tensor(args.get(2, "value") or NONE)
+    if q is None or q.shape is None:
+        return unknown_tensor("attention with a query that is not known", site, *(t for t in (q,) if t is not None))
+    width = v.shape[-1] if v is not None and v.shape else q.shape[-1]
+    made = result((*q.shape[:-1], width), q, *(t for t in (v, as_tensor(args.get(1, "key") or NONE)) if t is not None), site=None)
+    return made
+
+
+def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
+    ids, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
+    if ids is None or weight is None or ids.shape is None or weight.shape is None:
+        return unknown_tensor("an embedding of tensors that are not known", site, *(t for t in (ids, weight) if t is not None))
+    return result((*ids.shape, *weight.shape[1:]), ids, weight, site=None)
+
+
+def outer(it: Interpreter, args: Args, site: Site | None) -> Value:
+    a, b = first(args), as_tensor(args.get(1, "vec2") or NONE)
+    if a.shape is None or b is None or b.shape is None:
+        return unknown_tensor("an outer product of tensors that are not known", site, a)
+    return result((*a.shape, *b.shape), a, b, site=None)
+
+
+def convolution(spatial: int, transposed: bool = False) -> Op:
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        x, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
+        if x is None or x.shape is None or weight is None or weight.shape is None or len(weight.shape) != spatial + 2:
+            return unknown_tensor("a convolution of tensors that are not known", site, *(t for t in (x, weight) if t is not None))
+        kernel = list(weight.shape[2:])
+        stride, padding = _each(args.get(3, "stride"), spatial, 1), _each(args.get(4, "padding"), spatial, 0)
+        dilation = _each(args.get(5, "dilation") if not transposed else args.kw.get("dilation"), spatial, 1)
+        groups = size(args.kw.get("groups", Const(1))) or 1
+        channels = dims.mul(weight.shape[1], groups) if transposed else weight.shape[0]
+        return result(convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed), x, weight, site=None)
+
+    return run
+
+
+def _each(value: Value | None, count: int, default: int) -> list[Dim]:
+    if value is None:
+        return [default] * count
+    if isinstance(value, Seq):
+        return [size(i) or default if not isinstance(i, Const) else i.value for i in value.items] * (count if len(value.items) == 1 else 1)
+    found = size(value)
+    return [default if found is None else found] * count
+
+
+def convolved_shape(x: Shape, channels: Dim, kernel: list[Dim], stride: list[Dim], padding: list[Dim], dilation: list[Dim], transposed: bool) -> Shape:
+    count = len(kernel)
+    spatial = x[-count:]
+    if transposed:
+        new = [shapes.deconvolved(d, k, s, p) for d, k, s, p in zip(spatial, kernel, stride, padding, strict=True)]
+    else:
+        new = [shapes.convolved(d, k, s, p, g) for d, k, s, p, g in zip(spatial, kernel, stride, padding, dilation, strict=True)]
+    return (*x[: -count - 1], channels, *new)
+
+
+# -- making tensors ---------------------------------------------------------------------------------------------
+
+
+def filled(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`zeros`, `ones`, `empty`, `rand`, `randn`, ...: sizes first."""
+    given = args.pos or [args.kw[k] for k in ("size", "shape") if k in args.kw]
+    return _made(it, given, args, site)
+
+
+def _made(it: Interpreter, given: Sequence[Value], args: Args, site: Site | None) -> Value:
+    target = sizes(it, given, site)
+    if target is None:
+        return unknown_tensor("a tensor made with sizes that are not known", site, *given)
+    made = Tensor(tuple(target), dtype_of(args) or "float32", places=(site,) if site else (), flags=_flags(given))
+    if any(isinstance(d, dims.Poly) and d.wraps for d in target):
+        made = tagged(made, "wraps")
+    return made
+
+
+def _flags(values: Sequence[Value]) -> frozenset[str]:
+    from auditor.values import merge_flags
+
+    return merge_flags([*values, *(v for s in values for v in flatten_items(s))])
+
+
+def full(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return _made(it, [args.get(0, "size", "shape") or NONE], args, site)
+
+
+def randint(it: Interpreter, args: Args, site: Site | None) -> Value:
+    given = next((a for a in (*reversed(args.pos), args.kw.get("size")) if isinstance(a, Seq)), None)
+    if given is None:
+        return unknown_tensor("randint() with sizes that are not known", site)
+    made = _made(it, [given], args, site)
+    return replace(made, dtype=dtype_of(args) or "int64") if isinstance(made, Tensor) else made
+
+
+def like(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    made = result(t.shape, t, site=site, dtype=dtype_of(args))
+    made.tags = frozenset(g for g in made.tags if g not in ("wraps", "argmax"))
+    return made
+
+
+def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
+    bounds = [size(a) for a in args.pos] or [size(args.kw.get("end", NONE))]
+    if any(b is None for b in bounds) or not bounds:
+        return unknown_tensor("arange() with bounds that are not known", site, *args.pos)
+    known = [b for b in bounds if b is not None]
+    start, stop = (0, known[0]) if len(known) == 1 else (known[0], known[1])
+    length = shapes.slice_length(stop, start, None, known[2] if len(known) > 2 and isinstance(known[2], int) else 1) if not isinstance(start, dims.Poly) else dims.sub(stop, start)
+    return Tensor((length,), dtype_of(args) or "int64", places=(site,) if site else (), flags=_flags(args.pos))
+
+
+def linspace(it: Interpreter, args: Args, site: Site | None) -> Value:
+    steps = size(args.get(2, "steps", "num") or NONE)
+    return Tensor((steps,), "float32", places=(site,) if site else ()) if steps is not None else unknown_tensor("linspace()", site)
+
+
+def eye(it: Interpreter, args: Args, site: Site | None) -> Value:
+    n = size(args.pos[0])
+    m = size(args.pos[1]) if len(args.pos) > 1 else n
+    return Tensor((n, m), dtype_of(args) or "float32") if n is not None and m is not None else unknown_tensor("eye()", site)
+
+
+def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`torch.tensor` and the like: nested sequences or numbers."""
+    value = args.get(0, "data", "object")
+    if value is None:
+        return unknown_tensor("a tensor of data that is not known", site)
+    if isinstance(value, Tensor):
+        return replace(value, dtype=dtype_of(args) or value.dtype)
+    shape = data_shape(value)
+    if shape is None:
+        return unknown_tensor("a tensor of data that is not known", site, value)
+    leaves = flatten_items(value)
+    made = Tensor(shape, dtype_of(args), places=(site,) if site else (), flags=_flags([value]))
+    if len(leaves) == 1:
+        made.data = leaves[0]
+    tags = [t for leaf in leaves for t in _leaf_tags(leaf)]
+    return tagged(made, *tags) if tags else made
+
+
+def _leaf_tags(leaf: Value) -> frozenset[str]:
+    if isinstance(leaf, Tensor):
+        return leaf.tags
+    return frozenset({"wraps"}) if isinstance(leaf, Num) and leaf.dim.wraps else frozenset()
+
+
+def data_shape(value: Value) -> Shape | None:
+    if isinstance(value, Seq):
+        if not value.exact:
+            return None
+        inner = data_shape(value.items[0]) if value.items else ()
+        return None if inner is None else (len(value.items), *inner)
+    if isinstance(value, Tensor):
+        return value.shape
+    if isinstance(value, (Const, Num)) or (isinstance(value, Unknown) and value.kind in ("int", "float", "bool")):
+        return ()
+    return () if isinstance(value, Unknown) and value.kind == "" and not value.name.endswith("()") else None
+
+
+def item(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    if t.data is not None:
+        return t.data
+    wraps = "wraps" in t.tags
+    atom = dims.Atom("item", operators.depends_on_query(t), wraps)
+    if t.dtype.startswith("float"):
+        return Unknown("a number computed at run time", "item", "float", places=t.places, flags=t.flags)
+    return number(dims.symbol(atom), (t,))
+
+
+def meshgrid(it: Interpreter, args: Args, site: Site | None) -> Value:
+    tensors = [as_tensor(a) for a in (args.pos[0].items if args.pos and isinstance(args.pos[0], Seq) else args.pos)]
+    known = [t for t in tensors if t is not None and t.shape]
+    if len(known) != len(tensors):
+        return Seq("tuple", [unknown_tensor("meshgrid()", site)] * len(tensors))
+    shape = tuple((t.shape or (1,))[0] for t in known)
+    return Seq("tuple", [result(shape, *known)] * len(known))
+
+
+def interpolate(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    given = sizes(it, [args.get(1, "size") or NONE], site) if args.get(1, "size") is not None else None
+    if t.shape is None or given is None:
+        return unknown_tensor("interpolate() to a size that is not known", site, t)
+    return result((*t.shape[: -len(given)], *given), t, site=None)
+
+
+def glu(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(1, "dim"), -1)
+    if t.shape is None or axis is None:
+        return unknown_tensor("glu() of a tensor that is not known", site, t)
+    n = shapes.normal(axis, len(t.shape))
+    return result(shapes.replace(t.shape, n, dims.floordiv(t.shape[n], 2)), t, site=None)
+
+
+def storage(name: str, role: str) -> Storage:
+    return Storage(name, role)

@@ -1,0 +1,147 @@
+"""Making tensors from arguments, and carrying along what went into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from auditor import dims, operators
+from auditor.containers import iterate
+from auditor.dims import Dim
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch.shapes import Shape
+from auditor.values import (
+    NO_FLAGS,
+    Args,
+    Const,
+    External,
+    Num,
+    Seq,
+    Star,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    as_dim,
+    merge_flags,
+    merge_places,
+)
+
+
+def result(shape: Shape | None, *sources: Value, site: Site | None = None, reason: Unknown | None = None, dtype: str = "") -> Tensor:
+    """A tensor computed from `sources`: cuts, tags and unread parts are carried along."""
+    tensors = [s for s in sources if isinstance(s, Tensor)]
+    for s in sources:
+        if isinstance(s, Unknown) and s.kind == "unread":
+            reason = reason or s
+    tags = frozenset().union(*(t.tags for t in tensors)) if tensors else NO_FLAGS
+    return Tensor(
+        shape,
+        dtype or (tensors[0].dtype if tensors else ""),
+        reason or next((t.reason for t in tensors if t.reason is not None), None),
+        merge_places(*(t.cuts for t in tensors)),
+        tags,
+        places=merge_places(*(t.places for t in tensors), (site,) if site else ()),
+        flags=merge_flags(sources),
+    )
+
+
+def unknown_tensor(reason: str, site: Site | None, *sources: Value) -> Tensor:
+    """A tensor of unknown shape; the first unread source gives the reason."""
+    first = next((s.reason for s in sources if isinstance(s, Tensor) and s.shape is None and s.reason is not None), None)
+    unread = next((s for s in sources if isinstance(s, Unknown)), None)
+    cause = first or unread or Unknown(reason, places=(site,) if site else ())
+    return result(None, *sources, site=site, reason=cause)
+
+
+def as_tensor(value: Value, site: Site | None = None) -> Tensor | None:
+    """The value as a tensor; None when it is none. An unknown may be one, of unknown shape."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, Unknown):
+        return Tensor(None, reason=value, places=value.places, flags=value.flags)
+    if isinstance(value, Union):
+        options = [as_tensor(o) for o in value.options]
+        known = [o for o in options if o is not None]
+        if len(known) == len(options) and known and all(o.shape == known[0].shape for o in known):
+            return known[0]
+        return Tensor(None, reason=Unknown("one of several tensors", places=value.places), flags=value.flags)
+    return None
+
+
+def is_scalar(value: Value) -> bool:
+    return isinstance(value, (Const, Num)) or (isinstance(value, Unknown) and value.kind in ("int", "float", "bool"))
+
+
+def sizes(it: Interpreter, values: Sequence[Value], site: Site | None) -> list[Dim] | None:
+    """Dimensions given as separate arguments or as one sequence; None when their number is not known."""
+    items: Sequence[Value] = values
+    if len(values) == 1 and not isinstance(values[0], (Const, Num)) and as_dim(values[0]) is None:
+        if site is None:
+            return None
+        source = iterate(it, values[0], site)
+        if not source.exact:
+            return None
+        items = source.items
+    elif len(values) == 1 and isinstance(values[0], Seq):
+        items = values[0].items
+    out: list[Dim] = []
+    for v in items:
+        d = size(v)
+        if d is None:
+            return None
+        out.append(d)
+    return out
+
+
+def size(value: Value) -> Dim | None:
+    """One dimension. A number that nobody knows becomes a symbol."""
+    d = as_dim(value)
+    if d is not None:
+        return d
+    if isinstance(value, Unknown):
+        return value.dim
+    if isinstance(value, Union):
+        found = [size(o) for o in value.options]
+        known = [f for f in found if f is not None]
+        if len(known) != len(found):
+            return None
+        out = known[0]
+        for k in known[1:]:
+            out = dims.either(out, k)
+        return out
+    if isinstance(value, Tensor) and value.data is not None:
+        return size(value.data)
+    if isinstance(value, Tensor):
+        return dims.symbol(dims.Atom("item", operators.depends_on_query(value), "wraps" in value.tags))
+    return None
+
+
+def dtype_of(args: Args) -> str:
+    given = args.kw.get("dtype")
+    return given.dotted.rsplit(".", 1)[-1] if isinstance(given, External) else ""
+
+
+def shape_value(tensor: Tensor) -> Value:
+    """`tensor.shape` as a tuple of numbers."""
+    if tensor.shape is None:
+        reason = tensor.reason or Unknown("the shape of a tensor that is not known", places=tensor.places)
+        return Unknown(reason.reason, "shape", places=reason.places, flags=tensor.flags)
+    return Seq("tuple", [dim_value(d, tensor) for d in tensor.shape], places=tensor.places, flags=tensor.flags)
+
+
+def dim_value(d: Dim, like: Tensor) -> Value:
+    return Num(d, places=like.places, flags=like.flags) if isinstance(d, dims.Poly) else Const(d, places=like.places, flags=like.flags)
+
+
+def tagged(tensor: Tensor, *tags: str) -> Tensor:
+    return replace(tensor, tags=tensor.tags | frozenset(tags))
+
+
+def flatten_items(value: Value) -> list[Value]:
+    if isinstance(value, Seq):
+        return [v for i in value.items for v in flatten_items(i)]
+    if isinstance(value, Star):
+        return [v for i in value.items for v in flatten_items(i)]
+    return [value]

@@ -1,0 +1,129 @@
+"""Hugging Face transformers: configurations are unknown data, causal models give logits for all rows unless told otherwise."""
+
+from __future__ import annotations
+
+from auditor import dims
+from auditor.interpreter import Interpreter
+from auditor.objects import OBJECT
+from auditor.places import Site
+from auditor.torch.modules import MODULE
+from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
+from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Tensor, Unknown, Value, text_of
+
+
+def config(site: Site | None) -> Unknown:
+    """The configuration of a checkpoint that is not at hand."""
+    return Unknown("the checkpoint's config.json decides", "config", "config", places=(site,) if site else ())
+
+
+def _config(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return config(site)
+
+
+def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return _make(CAUSAL, site)
+
+
+def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return _make(BASE, site)
+
+
+def _make(cls: NativeClass, site: Site | None) -> Instance:
+    obj = Instance(cls, places=(site,) if site else ())
+    cfg = config(site)
+    obj.attrs["config"] = cfg
+    if cls is CAUSAL:
+        inner = Instance(BASE, {"config": cfg}, places=obj.places)
+        obj.attrs["model"] = inner
+        vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
+        from auditor.torch.layers import NATIVES as layers
+
+        linear = layers["torch.nn.Linear"]
+        assert isinstance(linear, NativeClass)
+        obj.attrs["lm_head"] = Instance(linear, {"in_features": hidden, "out_features": vocab})
+    return obj
+
+
+def _hidden(obj: Value, args: Args, site: Site | None) -> Tensor:
+    ids, embeds = args.get(1, "input_ids"), args.kw.get("inputs_embeds")
+    cfg = obj.attrs["config"] if isinstance(obj, Instance) else config(site)
+    assert isinstance(cfg, Unknown)
+    width = size(cfg.child(".hidden_size"))
+    if embeds is not None and not (isinstance(embeds, Const) and embeds.value is None):
+        t = as_tensor(embeds)
+        return t if t is not None else unknown_tensor("embeddings that are not known", site)
+    t = as_tensor(ids) if ids is not None else None
+    if t is None or t.shape is None or width is None:
+        return unknown_tensor("a query that is not known", site)
+    return result((*t.shape, width), t, site=site, dtype="float32")
+
+
+def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return _output({"last_hidden_state": _hidden(args.pos[0], args, site)})
+
+
+def _forward_causal(it: Interpreter, args: Args, site: Site | None) -> Value:
+    hidden = _hidden(args.pos[0], args, site)
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    kept = args.kw.get("logits_to_keep") or args.kw.get("num_logits_to_keep")
+    keep = kept.value if isinstance(kept, Const) else None if kept is not None else 0
+    if hidden.shape is not None and keep != 0:
+        if not isinstance(keep, int):
+            return _output({"logits": unknown_tensor("`logits_to_keep` is not known", site, hidden)})
+        cuts = (*hidden.cuts, site) if site is not None and any(dims.depends_on_query(d) for d in hidden.shape) else hidden.cuts
+        hidden = result((*hidden.shape[:-2], keep, hidden.shape[-1]), hidden, site=site)
+        hidden.cuts = cuts
+    logits = it.call(it.get(obj, "lm_head", site), Args([hidden]), site)
+    return _output({"logits": logits, "hidden_states": Unknown("hidden states", "hidden_states")})
+
+
+def _output(attrs: dict[str, Value]) -> Instance:
+    made = dict(attrs)
+    made["past_key_values"] = Unknown("the cache that a model gives back", "past_key_values")
+    return Instance(OUTPUT, made)
+
+
+def _item(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj, key = args.pos[0], args.pos[1]
+    assert isinstance(obj, Instance)
+    if isinstance(key, Const) and isinstance(key.value, int):
+        return list(obj.attrs.values())[key.value]
+    return obj.attrs.get(text_of(key) or "", Unknown("an output that is not known"))
+
+
+OUTPUT = NativeClass("transformers.ModelOutput", {"__getitem__": _item, "to_tuple": lambda it, args, site: Seq("tuple", [])}, (OBJECT,))
+
+
+def _from(cls: list[NativeClass]):  # type: ignore[no-untyped-def]
+    return lambda it, args, site: _make(cls[0], site)
+
+
+def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
+    name = text_of(args.pos[1]) or ""
+    return Unknown(f"`{name}` of a Hugging Face model", f"model.{name}", places=(site,) if site else ())
+
+
+def _embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Unknown("the embeddings of a Hugging Face model", "embed_tokens", places=(site,) if site else ())
+
+
+CAUSAL = NativeClass("transformers.CausalLM", {"forward": _forward_causal, "__getattr__": _getattr, "get_input_embeddings": _embeddings}, (MODULE,))
+BASE = NativeClass("transformers.PreTrainedModel", {"forward": _forward_base, "__getattr__": _getattr, "get_input_embeddings": _embeddings}, (MODULE,))
+_FAMILIES = "Llama Qwen2 Qwen3 Mistral Phi Phi3 Gemma Gemma2 Gemma3 GPT2 GPTNeoX OPT Falcon Olmo2 SmolLM3 StableLm"
+
+
+def _factory(name: str, handler: object) -> NativeClass:
+    return NativeClass(name, {"from_pretrained": handler, "from_config": handler, "__new__": handler}, (MODULE,))  # type: ignore[dict-item]
+
+
+NATIVES: dict[str, Value] = {
+    "transformers.AutoConfig": NativeClass("transformers.AutoConfig", {"from_pretrained": _config, "for_model": _config}, (OBJECT,)),
+    "transformers.PretrainedConfig": NativeClass("transformers.PretrainedConfig", {"from_pretrained": _config}, (OBJECT,)),
+    "transformers.AutoModelForCausalLM": _factory("transformers.AutoModelForCausalLM", _causal),
+    "transformers.PreTrainedModel": MODULE,
+    "transformers.modeling_utils.PreTrainedModel": MODULE,
+    **{f"transformers.{f}ForCausalLM": _factory(f"transformers.{f}ForCausalLM", _causal) for f in _FAMILIES.split()},
+    **{f"transformers.{f}Config": NativeClass(f"transformers.{f}Config", {"from_pretrained": _config}, (OBJECT,)) for f in _FAMILIES.split()},
+}
+__all__ = ["NATIVES", "NONE", "Native"]

@@ -1,0 +1,388 @@
+"""The values that the evaluator computes with: concrete where the script is concrete, abstract elsewhere.
+
+Every value keeps the `places` that made it and the command-line `flags` it depends on. Containers, instances and
+environments are mutable and journaled by `auditor.heap`; everything else is immutable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from auditor.dims import Atom, Dim, Poly, symbol
+
+if TYPE_CHECKING:
+    from auditor.places import Site
+
+NO_FLAGS: frozenset[str] = frozenset()
+MAX_PLACES = 6
+MAX_OPTIONS = 8
+
+
+@dataclass(slots=True)
+class Value:
+    """Base of all values."""
+
+    places: tuple[Site, ...] = field(default=(), kw_only=True)
+    flags: frozenset[str] = field(default=NO_FLAGS, kw_only=True)
+
+
+@dataclass(slots=True)
+class Const(Value):
+    """A Python scalar: None, bool, int, float, complex, str, bytes or Ellipsis."""
+
+    value: Any
+
+
+@dataclass(slots=True)
+class Pattern(Value):
+    """A string with unknown parts: `text` has a `*` for each of them."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class Num(Value):
+    """An integer that is known as a polynomial only."""
+
+    dim: Poly
+
+
+@dataclass(slots=True, eq=False)
+class Unknown(Value):
+    """A value that nobody knows before the script runs, and why.
+
+    `kind` is the Python type when that much is known (`int`, `str`, `bool`, `float`, `path`, `list`, `dict`), else
+    empty. `name` is how a reader would call it (`config.hidden_size`). Attributes and items of an unknown are memoized,
+    so that the same access gives the same unknown.
+    """
+
+    reason: str
+    name: str = ""
+    kind: str = ""
+    children: dict[str, Value] = field(default_factory=dict, repr=False)
+    atom: Atom | None = field(default=None, repr=False)
+    query: bool = False
+    assigned: dict[str, Value] = field(default_factory=dict, repr=False)
+
+    def snapshot(self) -> dict[str, Value]:
+        return dict(self.assigned)
+
+    def restore(self, content: dict[str, Value]) -> None:
+        self.assigned = dict(content)
+
+    def child(self, key: str, kind: str = "") -> Value:
+        found = self.assigned.get(key) or self.children.get(key)
+        if found is None:
+            found = Unknown(self.reason, f"{self.name}{key}", kind, places=self.places, flags=self.flags, query=self.query)
+            self.children[key] = found
+        return found
+
+    @property
+    def dim(self) -> Poly:
+        if self.atom is None:
+            self.atom = Atom(self.name or "?", self.query)
+        return symbol(self.atom)
+
+
+@dataclass(slots=True)
+class Star(Value):
+    """Zero or more repetitions of `items` inside a sequence: what a loop of unknown length appends."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Seq(Value):
+    """A list, tuple, set, frozenset or deque. `rest` is set when more items may follow that nobody knows."""
+
+    kind: str
+    items: list[Value]
+    rest: Unknown | None = None
+
+    def snapshot(self) -> tuple[list[Value], Unknown | None]:
+        return list(self.items), self.rest
+
+    def restore(self, content: tuple[list[Value], Unknown | None]) -> None:
+        self.items, self.rest = list(content[0]), content[1]
+
+    @property
+    def exact(self) -> bool:
+        """Whether every item is known to be there, exactly once."""
+        return self.rest is None and not any(isinstance(i, Star) for i in self.items)
+
+
+Key = tuple[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class Mapping(Value):
+    """A dict: `entries` maps a hashable key to (key value, value). `rest` is set when there may be more entries."""
+
+    entries: dict[Key, tuple[Value, Value]] = field(default_factory=dict)
+    rest: Unknown | None = None
+
+    def snapshot(self) -> tuple[dict[Key, tuple[Value, Value]], Unknown | None]:
+        return dict(self.entries), self.rest
+
+    def restore(self, content: tuple[dict[Key, tuple[Value, Value]], Unknown | None]) -> None:
+        self.entries, self.rest = dict(content[0]), content[1]
+
+    def get(self, name: str) -> Value | None:
+        found = self.entries.get(("str", name))
+        return found[1] if found else None
+
+
+@dataclass(slots=True, eq=False)
+class Env:
+    """Names of one scope. `parent` is the enclosing scope that lookups continue in."""
+
+    names: dict[str, Value] = field(default_factory=dict)
+    parent: Env | None = None
+    module: Module | None = None
+    redirect: dict[str, Env] = field(default_factory=dict)
+
+    def snapshot(self) -> dict[str, Value]:
+        return dict(self.names)
+
+    def restore(self, content: dict[str, Value]) -> None:
+        self.names = dict(content)
+
+
+@dataclass(slots=True, eq=False)
+class Module(Value):
+    """A module of the audited tree or of a library; names are evaluated when they are first looked up."""
+
+    name: str
+    env: Env
+    source: Any  # auditor.modules.ModuleSource
+    pending: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True, eq=False)
+class Function(Value):
+    """A `def` or `lambda` with its closure. `defaults` maps parameter names to evaluated defaults."""
+
+    name: str
+    node: Any
+    env: Env
+    defaults: dict[str, Value]
+    owner: Class | None = None
+    kind: str = "function"  # function | classmethod | staticmethod | property | contextmanager
+    site: Site | None = None
+    generator: bool = False
+    is_async: bool = False
+    setter: Function | None = None
+    attributes: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Bound(Value):
+    """A function with its first argument."""
+
+    function: Value
+    receiver: Value
+
+
+@dataclass(slots=True, eq=False)
+class Class(Value):
+    """A class of the sources. `bases` may hold `NativeClass` and `External`."""
+
+    name: str
+    bases: tuple[Value, ...]
+    env: Env
+    node: Any = None
+    site: Site | None = None
+    dataclass_fields: bool = False
+    mro_cache: tuple[Value, ...] | None = None
+
+
+Method = Callable[..., Value]
+
+
+@dataclass(slots=True, eq=False)
+class NativeClass(Value):
+    """A class of a library that this project knows: its methods are functions of ours."""
+
+    name: str
+    methods: dict[str, Method] = field(default_factory=dict)
+    bases: tuple[Value, ...] = ()
+    attributes: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Instance(Value):
+    """An object. `payload` holds what a native class keeps; `taint` says which unread call received it."""
+
+    cls: Value
+    attrs: dict[str, Value] = field(default_factory=dict)
+    payload: Any = None
+    taint: Unknown | None = None
+
+    def snapshot(self) -> tuple[dict[str, Value], Any, Unknown | None]:
+        return dict(self.attrs), self.payload, self.taint
+
+    def restore(self, content: tuple[dict[str, Value], Any, Unknown | None]) -> None:
+        self.attrs, self.payload, self.taint = dict(content[0]), content[1], content[2]
+
+
+@dataclass(slots=True, eq=False)
+class Native(Value):
+    """A function of ours that stands for one of Python or a library."""
+
+    name: str
+    function: Method
+
+
+@dataclass(slots=True, eq=False)
+class External(Value):
+    """Something of a library whose source nobody gave: a dotted name."""
+
+    dotted: str
+
+
+@dataclass(slots=True, eq=False)
+class ExternalObject(Value):
+    """What calling an external gave, when nothing is known of the call: the call and its arguments."""
+
+    dotted: str
+    args: Args
+    children: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Super(Value):
+    """What `super()` gives: attributes of `receiver` looked up behind `owner`."""
+
+    owner: Value
+    receiver: Value
+
+
+@dataclass(slots=True, eq=False)
+class Union(Value):
+    """One of a few values, and nobody knows which. Never nested, never of one option."""
+
+    options: tuple[Value, ...]
+
+
+@dataclass(slots=True)
+class Tensor(Value):
+    """A tensor: its shape (None when unknown, with the reason), and where its rows were cut.
+
+    `cuts` are the places that left one row of several; `tags` say what went into it (`argmax`, `wraps`, ...); `base`
+    is the input, buffer or parameter that it is a view of; `data` is a small known content.
+    """
+
+    shape: tuple[Dim, ...] | None
+    dtype: str = ""
+    reason: Unknown | None = None
+    cuts: tuple[Site, ...] = ()
+    tags: frozenset[str] = NO_FLAGS
+    base: Storage | None = None
+    data: Value | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Storage:
+    """The memory of an input, buffer or parameter: what an in-place write reaches."""
+
+    name: str
+    role: str = ""  # input | buffer | parameter
+
+
+@dataclass(slots=True)
+class Args:
+    """The arguments of a call. `more` is set when unknown further arguments were splatted in."""
+
+    pos: list[Value] = field(default_factory=list)
+    kw: dict[str, Value] = field(default_factory=dict)
+    more: Unknown | None = None
+
+    def get(self, index: int, *names: str) -> Value | None:
+        """The argument at position `index` or with one of `names`."""
+        if 0 <= index < len(self.pos):
+            return self.pos[index]
+        for n in names:
+            if n in self.kw:
+                return self.kw[n]
+        return None
+
+    def all(self) -> list[Value]:
+        return [*self.pos, *self.kw.values()]
+
+
+NONE = Const(None)
+TRUE = Const(True)
+FALSE = Const(False)
+
+
+def merge_places(*groups: Iterable[Site]) -> tuple[Site, ...]:
+    """The first few distinct places, in order."""
+    out: list[Site] = []
+    for g in groups:
+        for p in g:
+            if p not in out:
+                out.append(p)
+                if len(out) == MAX_PLACES:
+                    return tuple(out)
+    return tuple(out)
+
+
+def merge_flags(values: Iterable[Value]) -> frozenset[str]:
+    out = NO_FLAGS
+    for v in values:
+        if v.flags:
+            out = out | v.flags
+    return out
+
+
+def number(dim: Dim, like: Iterable[Value] = ()) -> Value:
+    """A dimension as a value, with the places and flags of what it was computed from."""
+    sources = list(like)
+    places, flags = merge_places(*(v.places for v in sources)), merge_flags(sources)
+    return Num(dim, places=places, flags=flags) if isinstance(dim, Poly) else Const(dim, places=places, flags=flags)
+
+
+def as_dim(v: Value) -> Dim | None:
+    """The value as a dimension; None when it is no number."""
+    if isinstance(v, Const):
+        if isinstance(v.value, bool):
+            return int(v.value)
+        if isinstance(v.value, int):
+            return v.value
+        return int(v.value) if isinstance(v.value, float) and v.value.is_integer() else None
+    if isinstance(v, Num):
+        return v.dim
+    if isinstance(v, Unknown) and v.kind in ("", "int", "float"):
+        return v.dim
+    return None
+
+
+def key_of(v: Value) -> Key | None:
+    """A hashable key for a value used as a dict key or set member; None when it is unknown."""
+    match v:
+        case Const(value=x) if isinstance(x, (int, float)) and not isinstance(x, bool):
+            return ("num", x)
+        case Const(value=x):
+            return (type(x).__name__, x)
+        case Pattern(text=t):
+            return ("pattern", t)
+        case Num(dim=d):
+            return ("dim", d)
+        case Seq(kind="tuple", items=items, rest=None):
+            keys = tuple(key_of(i) for i in items)
+            return None if any(k is None for k in keys) else ("tuple", keys)
+        case External(dotted=d):
+            return ("external", d)
+        case Unknown() | Union() | Star():
+            return None
+        case _:
+            return ("id", id(v))
+
+
+def text_of(v: Value) -> str | None:
+    """The string of a value, with `*` for unknown parts; None when it is no string."""
+    if isinstance(v, Const) and isinstance(v.value, str):
+        return v.value
+    return v.text if isinstance(v, Pattern) else None
