@@ -40,7 +40,19 @@ def _environment() -> Environment:
         finalize=_finalize,
     )
     environment.globals["words"] = wording
+    environment.filters["ticked"] = _ticked
     return environment
+
+
+def _ticked(text: str) -> Markup:
+    """`text` with what stands between backticks as code."""
+    parts = wording.plain(text).split("`")
+    if len(parts) % 2 == 0:
+        return Markup.escape(wording.plain(text))
+    pieces = (
+        Markup("<code>{}</code>").format(part) if at % 2 else Markup.escape(part) for at, part in enumerate(parts)
+    )
+    return Markup("").join(pieces)
 
 
 def _finalize(value: object) -> object:

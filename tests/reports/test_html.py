@@ -76,11 +76,11 @@ def test_links_lead_to_a_section() -> None:
 def test_says_what_matters() -> None:
     text = Page(render(sample())).text
     assert "models/dense/recipe.toml#dense must be out and is eligible" in text
-    assert "dropping `--static-ids` is no fix: without it the graph is out by `row-kernel`" in text
+    assert "dropping --static-ids is no fix: without it the graph is out by row-kernel" in text
     assert "export_model.py:31 dynamic_shapes None under args.static_ids" in text
     assert "import of `toolkit.heads` was not found" in text
     assert "broken.py : not Python: line 3: unexpected indent" in text
-    assert "ship `twin`: the same run exports it, and it is eligible" in text
+    assert "ship twin : the same run exports it, and it is eligible" in text
 
 
 def test_hostile_text_stays_text() -> None:
