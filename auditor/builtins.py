@@ -638,10 +638,10 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 def builtin_names() -> dict[str, Value]:
     """Everything that Python finds without an import."""
     names: dict[str, Value] = {n: Native(n, f) for n, f in _FUNCTIONS.items()}
-    base = NativeClass("BaseException", bases=(OBJECT,))
-    exception = NativeClass("Exception", bases=(base,))
+    base = NativeClass("BaseException", bases=(OBJECT,), closed=True)
+    exception = NativeClass("Exception", bases=(base,), closed=True)
     for n in _EXCEPTIONS:
-        names[n] = {"BaseException": base, "Exception": exception}.get(n) or NativeClass(n, bases=(exception,))
+        names[n] = {"BaseException": base, "Exception": exception}.get(n) or NativeClass(n, bases=(exception,), closed=True)
     names["object"] = OBJECT
     names["NotImplemented"] = Const(NotImplemented)
     names["True"], names["False"], names["None"] = TRUE, FALSE, NONE

@@ -55,6 +55,8 @@ class Poly:
 
         return "+".join(term(m, c) for m, c in self.terms).replace("+-", "-")
 
+    __repr__ = __str__
+
 
 Dim = int | Poly
 
@@ -162,7 +164,7 @@ def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
     if atom is None:
         query = any(isinstance(d, Poly) and d.query for d in (a, b))
         wraps = op == "mod" or any(isinstance(d, Poly) and d.wraps for d in (a, b))
-        atom = _memo[(op, a, b)] = Atom(f"{op}({a},{b})", query, wraps)
+        atom = _memo[(op, a, b)] = Atom(f"{op}({a},{b})", query, wraps, minimum=1 if op in ("either", "reshape") else 0)
     return symbol(atom)
 
 

@@ -11,7 +11,7 @@ import libcst as cst
 
 from auditor import operators
 from auditor.containers import get_item, iterate, make_slice
-from auditor.interpreter import Frame, Interpreter, RaiseSignal
+from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
 from auditor.joins import join_all
 from auditor.places import Site
 from auditor.values import (
@@ -342,11 +342,26 @@ def _conditional(it: Interpreter, node: cst.IfExp, frame: Frame) -> Value:
 
 
 def _attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
-    return it.get(it.eval(node.value, frame), node.attr.value, Site(frame.statement, node))
+    obj, site = it.eval(node.value, frame), Site(frame.statement, node)
+    try:
+        return it.get(obj, node.attr.value, site)
+    except RaiseSignal as error:
+        return _would_raise(it, error, site)
 
 
 def _subscript(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
-    return get_item(it, it.eval(node.value, frame), index_of(it, node, frame), Site(frame.statement, node))
+    obj, site = it.eval(node.value, frame), Site(frame.statement, node)
+    try:
+        return get_item(it, obj, index_of(it, node, frame), site)
+    except RaiseSignal as error:
+        return _would_raise(it, error, site)
+
+
+def _would_raise(it: Interpreter, error: RaiseSignal, site: Site) -> Value:
+    """A look-up that fails: raised where the script can catch it, else unknown, because scripts that ship do run."""
+    if it.maybe_raised or isinstance(error, ExitSignal):
+        raise error
+    return Unknown(f"this look-up gives {error.kind} as far as it can be followed", places=(site,))
 
 
 def index_of(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:

@@ -63,7 +63,8 @@ def evaluate(it: Interpreter, module: Value, inputs: tuple[Input, ...], site: Si
         return Outcome((), events, Unknown("`forward` ends the process", places=(site,) if site else ()))
     except RaiseSignal as error:
         where = (error.value.places if error.value is not None else ()) or ((site,) if site else ())
-        return Outcome((), events, Unknown(f"`forward` raises {error.kind} with these inputs", places=where))
+        detail = f" ({error.value.reason})" if isinstance(error.value, Unknown) else ""
+        return Outcome((), events, Unknown(f"`forward` raises {error.kind}{detail} with these inputs", places=where))
     finally:
         it.heap.release(mark)
         it.heap.undo(it.heap.frames.pop())

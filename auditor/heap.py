@@ -1,7 +1,8 @@
 """The journal of the mutable values: what a branch changed can be undone, kept or joined with another branch.
 
 A frame maps an object to its content when the frame was opened. Objects register themselves before every change
-(`touch`), so that a fork costs what its branches change and no more.
+(`touch`), so that a fork costs what its branches change and no more. What was made inside a frame is not journaled
+there: no other world can reach it.
 """
 
 from __future__ import annotations
@@ -10,14 +11,32 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from auditor.values import serial
+
 
 class Mutable(Protocol):
+    born: int
+
     def snapshot(self) -> Any: ...
 
     def restore(self, content: Any) -> None: ...
 
 
 Contents = dict[int, tuple[Mutable, Any]]
+
+
+class Journal(Contents):
+    """One frame, with the serial number of its opening."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened = serial()
+
+    def keep(self, entries: Contents) -> None:
+        """Take over what an inner frame has journaled, but for objects made inside this frame."""
+        for key, entry in entries.items():
+            if entry[0].born < self.opened:
+                self.setdefault(key, entry)
 
 
 @dataclass(slots=True)
@@ -30,25 +49,18 @@ class Pending:
 
 @dataclass(slots=True)
 class Heap:
-    frames: list[Contents] = field(default_factory=list)
+    frames: list[Journal] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
 
     def touch(self, obj: Mutable) -> None:
         """Call before changing `obj`."""
-        if self.frames and id(obj) not in self.frames[-1]:
-            self.frames[-1][id(obj)] = (obj, obj.snapshot())
+        if self.frames:
+            frame = self.frames[-1]
+            if id(obj) not in frame and obj.born < frame.opened:
+                frame[id(obj)] = (obj, obj.snapshot())
 
     def open(self) -> None:
-        self.frames.append({})
-
-    def close(self) -> Contents:
-        """Close the innermost frame, keeping what was changed; its journal passes to the frame below."""
-        frame = self.frames.pop()
-        if self.frames:
-            below = self.frames[-1]
-            for key, entry in frame.items():
-                below.setdefault(key, entry)
-        return frame
+        self.frames.append(Journal())
 
     def undo(self, frame: Contents) -> None:
         for obj, content in frame.values():
@@ -85,11 +97,7 @@ class Heap:
         now: Contents = {key: (obj, obj.snapshot()) for key, obj in objects.items()}
         full = [(signal, {**now, **contents}) for signal, contents in out]
         if self.frames:
-            below = self.frames[-1]
-            for key, entry in later.items():
-                below.setdefault(key, entry)
-            for key, obj in objects.items():
-                below.setdefault(key, (obj, now[key][1]))
+            self.frames[-1].keep({**now, **later})
         full.append((None, now))
         return full
 

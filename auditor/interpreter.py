@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from auditor.loader import Loader
     from auditor.sinks import Sinks
 
-MAX_STEPS = 400_000
+MAX_STEPS = 80_000
 MAX_DEPTH = 90
 MAX_UNROLL = 160
 

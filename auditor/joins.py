@@ -12,6 +12,8 @@ from auditor.values import (
     Bound,
     Const,
     Env,
+    External,
+    Function,
     Instance,
     Mapping,
     Num,
@@ -51,6 +53,8 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
             return all(same(a.entries[k][1], b.entries[k][1], depth - 1) for k in a.entries)
         case Instance(), Instance() if depth and a.cls is b.cls and a.attrs.keys() == b.attrs.keys():
             return a.payload == b.payload and all(same(a.attrs[k], b.attrs[k], depth - 1) for k in a.attrs)
+        case External(dotted=x), External(dotted=y):
+            return x == y
         case Bound(), Bound():
             return a.function is b.function and same(a.receiver, b.receiver, depth - 1)
         case Union(), Union() if len(a.options) == len(b.options):
@@ -58,6 +62,44 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
         case Unknown(), Unknown():
             return a.reason == b.reason and a.name == b.name and a.name != ""
     return False
+
+
+def congruent(a: Value, b: Value, seen: set[tuple[int, int]] | None = None) -> bool:
+    """Whether two objects were made alike: equal scalars and shapes all the way down, identities aside.
+
+    A loop body that is evaluated again makes its objects anew; congruent ones stand for the same repeated element.
+    """
+    seen = set() if seen is None else seen
+    if a is b or (id(a), id(b)) in seen:
+        return True
+    seen.add((id(a), id(b)))
+    match a, b:
+        case Instance(), Instance():
+            if a.cls is not b.cls or a.attrs.keys() != b.attrs.keys():
+                return False
+            payloads = isinstance(a.payload, Value) and isinstance(b.payload, Value)
+            return (congruent(a.payload, b.payload, seen) if payloads else type(a.payload) is type(b.payload)) and all(
+                congruent(a.attrs[k], b.attrs[k], seen) for k in a.attrs
+            )
+        case Tensor(), Tensor():
+            return str(a.shape) == str(b.shape)
+        case Num(), Num():
+            return str(a.dim) == str(b.dim)
+        case Unknown(), Unknown():
+            return a.reason == b.reason
+        case Seq(), Seq():
+            return a.kind == b.kind and len(a.items) == len(b.items) and all(congruent(x, y, seen) for x, y in zip(a.items, b.items, strict=True))
+        case Star(items=x), Star(items=y):
+            return len(x) == len(y) and all(congruent(i, j, seen) for i, j in zip(x, y, strict=True))
+        case Union(options=x), Union(options=y):
+            return len(x) == len(y) and all(congruent(i, j, seen) for i, j in zip(x, y, strict=True))
+        case Mapping(), Mapping():
+            return a.entries.keys() == b.entries.keys() and all(congruent(a.entries[k][1], b.entries[k][1], seen) for k in a.entries)
+        case Bound(), Bound():
+            return congruent(a.function, b.function, seen) and congruent(a.receiver, b.receiver, seen)
+        case Function(), Function():
+            return a.node is b.node
+    return same(a, b)
 
 
 def join(a: Value, b: Value) -> Value:
@@ -76,13 +118,17 @@ def join(a: Value, b: Value) -> Value:
         case Seq(kind="tuple"), Seq(kind="tuple") if a.exact and b.exact and len(a.items) == len(b.items):
             items = [join(x, y) for x, y in zip(a.items, b.items, strict=True)]
             return Seq("tuple", items, places=merge_places(a.places, b.places), flags=a.flags | b.flags)
-    if _number(a) and _number(b):
+    if (_number(a) and _number(b)) or (isinstance(a, Num) and _maybe_number(b)) or (_maybe_number(a) and isinstance(b, Num)):
         x, y = as_dim(a), as_dim(b)
         if x is not None and y is not None and not (isinstance(x, int) and isinstance(y, int)):
             d = dims.either(x, y)
             places, flags = merge_places(a.places, b.places), a.flags | b.flags
             return Num(d, places=places, flags=flags) if isinstance(d, dims.Poly) else a
     return union([a, b])
+
+
+def _maybe_number(v: Value) -> bool:
+    return isinstance(v, Unknown) and v.kind in ("", "data") and not isinstance(v, Absent)
 
 
 def _number(v: Value) -> bool:

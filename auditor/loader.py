@@ -43,6 +43,7 @@ class Loader:
     native_packages: frozenset[str]
     keeps_module: frozenset[str]
     harmless: frozenset[str]
+    data: frozenset[str]
     modules: dict[str, Module] = field(default_factory=dict)
     indexed: dict[str, ModuleSource] = field(default_factory=dict)
     externals: dict[str, External] = field(default_factory=dict)
@@ -261,8 +262,11 @@ class Loader:
                 return module
         last = dotted.rsplit(".", 1)[-1]
         top = dotted.split(".")[0]
-        if dotted in self.harmless or top in self.harmless or top in sys.stdlib_module_names:
-            return self._opaque(dotted, args, site)
+        for known_names, kind in ((self.data, "data"), (self.harmless, "unread")):
+            if dotted in known_names or top in known_names:
+                return self._opaque(dotted, args, site, kind)
+        if top in sys.stdlib_module_names:
+            return self._opaque(dotted, args, site, "")
         if last[:1].isupper() and find_module(args) is None:
             return ExternalObject(dotted, args, places=function.places or ((site,) if site else ()), flags=merge_flags(args.all()))
         missing = self._reason(function)
@@ -274,11 +278,11 @@ class Loader:
             return f"the import of `{top}` could not be resolved (`{function.dotted}` is needed): give its source with --library"
         return f"the call to `{function.dotted}` cannot be read"
 
-    def _opaque(self, dotted: str, args: Args, site: Site | None) -> Value:
+    def _opaque(self, dotted: str, args: Args, site: Site | None, kind: str) -> Value:
         last = dotted.rsplit(".", 1)[-1]
-        if last[:1].isupper():
+        if last[:1].isupper() and not last.endswith("()"):
             return ExternalObject(dotted, args, places=(site,) if site else (), flags=merge_flags(args.all()))
-        return Unknown(f"`{dotted}()` is known at run time only", f"{dotted}()", places=(site,) if site else (), flags=merge_flags(args.all()))
+        return Unknown(f"`{dotted}()` is known at run time only", f"{dotted}()", kind, places=(site,) if site else (), flags=merge_flags(args.all()))
 
 
 __all__ = ["FILE_PREFIX", "Instance", "Loader", "Native", "union"]

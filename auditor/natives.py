@@ -39,4 +39,4 @@ def natives() -> dict[str, Value]:
 
 def make_loader(sources: Sources) -> Loader:
     t = tables()
-    return Loader(sources, natives(), builtin_names(), t.packages, t.keeps_module, t.harmless)
+    return Loader(sources, natives(), builtin_names(), t.packages, t.keeps_module, t.harmless, t.data)

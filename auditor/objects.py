@@ -36,7 +36,7 @@ from auditor.values import (
     text_of,
 )
 
-OBJECT = NativeClass("object")
+OBJECT = NativeClass("object", closed=True)
 
 
 # -- classes ----------------------------------------------------------------------------------------------------
@@ -102,6 +102,7 @@ def class_lookup(cls: Value, name: str, after: Value | None = None) -> tuple[Val
                 return Native(f"{c.name}.{name}", c.methods[name]), sure
             if name in c.attributes:
                 return c.attributes[name], sure
+            sure = sure and c.closed
         else:
             sure = False
     return None, sure
@@ -109,12 +110,12 @@ def class_lookup(cls: Value, name: str, after: Value | None = None) -> tuple[Val
 
 def unread_base(cls: Value) -> Value | None:
     """The first base that is no class whose source or meaning is known."""
-    return next((c for c in mro(cls) if not isinstance(c, (Class, NativeClass))), None)
+    return next((c for c in mro(cls) if not isinstance(c, Class) and not (isinstance(c, NativeClass) and c.closed)), None)
 
 
 def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
-    new, sure = class_lookup(cls, "__new__")
-    if isinstance(new, Native) and sure:
+    new, _ = class_lookup(cls, "__new__")
+    if isinstance(new, Native):
         return it.call(new, Args([cls, *args.pos], args.kw, args.more), site)
     obj = Instance(cls, places=(site,) if site else (), flags=it.conditions)
     if isinstance(cls, Class) and cls.dataclass_fields and "__init__" not in cls.env.names:
@@ -128,7 +129,7 @@ def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Sit
         it.call(init, Args([obj, *args.pos], args.kw, args.more), site)
     else:
         base = unread_base(cls)
-        if base is not None:
+        if base is not None and not isinstance(base, NativeClass):
             obj.payload = args
     return obj
 
@@ -195,7 +196,7 @@ def is_instance(it: Interpreter, value: Value, cls: Value) -> bool | None:
     name = name.removeprefix("builtins.")
     match value:
         case Unknown(kind=kind):
-            return (name == kind or (kind == "bool" and name == "int")) if kind and name in (*_KINDS, "list", "dict", "tuple") else None
+            return (name == kind or (kind == "bool" and name == "int")) if value.typed and name in (*_KINDS, "list", "dict", "tuple") else None
         case Const(value=x):
             if name in _KINDS:
                 return isinstance(x, _KINDS[name][1])
@@ -331,12 +332,12 @@ def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | 
         it.heap.touch(obj)
         obj.attrs[name] = value
         return value
-    raise RaiseSignal("AttributeError")
+    raise RaiseSignal("AttributeError", Unknown(f"no attribute `{name}`", places=(site,) if site else ()))
 
 
 def _of_unread_base(base: Value | None, name: str, site: Site | None) -> Unknown:
-    dotted = base.dotted if isinstance(base, External) else base.name if isinstance(base, Unknown) else "a base class"
-    reason = base.reason if isinstance(base, Unknown) else f"the source of the base class `{dotted}` is not among those read"
+    dotted = base.dotted if isinstance(base, External) else base.name if isinstance(base, (Unknown, NativeClass)) else "a base class"
+    reason = base.reason if isinstance(base, Unknown) else f"`{name}` of the class `{dotted}`, whose source is not among those read, is not known"
     places = base.places if base is not None and base.places else ((site,) if site else ())
     return Unknown(reason, f"{dotted}.{name}", places=places)
 

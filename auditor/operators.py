@@ -258,7 +258,7 @@ def identical(a: Value, b: Value) -> bool | None:
     for x, y in ((a, b), (b, a)):
         if isinstance(x, Const) and isinstance(y, _SOLID):
             return False
-        if isinstance(x, Const) and x.value is None and isinstance(y, Unknown) and y.kind:
+        if isinstance(x, Const) and x.value is None and isinstance(y, Unknown) and y.typed:
             return False
         if isinstance(x, Const) and x.value is None and isinstance(y, (External, ExternalObject)):
             return False

@@ -10,7 +10,7 @@ import libcst as cst
 from auditor import operators
 from auditor.containers import get_item, iterate, set_item, delete_item, unpack
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, ExitSignal, Frame, Interpreter, RaiseSignal, Return, Signal
-from auditor.joins import join_contents, same
+from auditor.joins import congruent, join_contents, same, union_of
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -284,36 +284,51 @@ def _has_exit(node: Any) -> bool:
     return any(_has_exit(c) for c in node.children)
 
 
+Keep = Callable[[Value], bool]
+
+
 def narrowed(it: Interpreter, test: Any, taken: bool, frame: Frame, thunk: Callable[[], T]) -> T:
     """Run an arm knowing that `test` was true or false: unions in simple tests lose the options that contradict it."""
-    for name, keep in _narrowing(test, taken):
-        value = frame.env.names.get(name)
+    for target, keep in _narrowing(test, taken):
+        if isinstance(target, cst.Name):
+            holder: Any = frame.env
+            names = frame.env.names
+            key = target.value
+        else:
+            holder = it.eval(target.value, frame)
+            if not isinstance(holder, Instance):
+                continue
+            names, key = holder.attrs, target.attr.value
+        value = names.get(key)
         if isinstance(value, Union):
             options = [o for o in value.options if keep(o)]
             if options and len(options) < len(value.options):
-                it.heap.touch(frame.env)
-                from auditor.joins import union_of
-
-                frame.env.names[name] = union_of(options)
+                it.heap.touch(holder)
+                names[key] = union_of(options)
     return thunk()
 
 
-def _narrowing(test: Any, taken: bool) -> list[tuple[str, Callable[[Value], bool]]]:
+def _narrowing(test: Any, taken: bool) -> list[tuple[Any, Keep]]:
+    """(name or attribute, which of its options agree with the outcome) for the simple parts of a test."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _narrowing(test.expression, not taken)
-    if isinstance(test, cst.Name):
-        return [(test.value, lambda v: operators.truth(v) is not (not taken))]
+    if _narrowable(test):
+        return [(test, lambda v: operators.truth(v) is not (not taken))]
     if isinstance(test, cst.BooleanOperation):
         if isinstance(test.operator, cst.And) == taken:
             return [*_narrowing(test.left, taken), *_narrowing(test.right, taken)]
         return []
-    if isinstance(test, cst.Comparison) and isinstance(test.left, cst.Name) and len(test.comparisons) == 1:
+    if isinstance(test, cst.Comparison) and _narrowable(test.left) and len(test.comparisons) == 1:
         target = test.comparisons[0]
         if isinstance(target.comparator, cst.Name) and target.comparator.value == "None":
             if isinstance(target.operator, (cst.Is, cst.IsNot)):
                 wanted = isinstance(target.operator, cst.Is) == taken
-                return [(test.left.value, lambda v: operators.identical(v, NONE) is not (not wanted))]
+                return [(test.left, lambda v: operators.identical(v, NONE) is not (not wanted))]
     return []
+
+
+def _narrowable(node: Any) -> bool:
+    return isinstance(node, cst.Name) or (isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name))
 
 
 def _match(it: Interpreter, node: cst.Match, frame: Frame) -> Signal:
@@ -441,8 +456,8 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal])
         early = [(s, {**now, **c}) for s, c in worlds[:-1]]
         it.heap.undo(frame)
         if failed is not None:
-            if isinstance(failed, ExitSignal) and not early:
-                return None
+            if not early:
+                raise failed
             leaving = [(s, c) for s, c in early if s != BREAK]
             on = [{}, *(c for s, c in early if s == BREAK)]
             return it._merge([(None, c) for c in on] + leaving, ())
@@ -455,13 +470,12 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal])
                 it.heap.touch(obj)
                 obj.restore(new)
         if stable or attempt == _ROUNDS - 1:
-            last: list[tuple[Signal, Any]] = [(None, {})]
-            if signal is None or signal == BREAK:
-                last.append((None, now))
-            else:
-                last.append((signal, now))
-            last += [(None if s == BREAK else s, c) for s, c in early]
-            return it._merge(last, ())
+            # the state is the fixed point: it stands for any number of rounds, none included
+            ends: list[tuple[Signal, Any]] = [(None, {})]
+            if signal is not None and signal != BREAK:
+                ends.append((signal, now))
+            ends += [(None if s == BREAK else s, c) for s, c in early]
+            return it._merge(ends, ())
     return None
 
 
@@ -471,7 +485,7 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
         grown = tuple(new[0][len(old[0]) :])
         if any(isinstance(g, Star) for g in grown) or any(isinstance(o, Star) for o in old[0]):
             seen = [i for o in [*old[0], *grown] if isinstance(o, Star) for i in o.items]
-            fresh = [g for g in grown if not isinstance(g, Star) and not any(same(g, s) for s in seen)]
+            fresh = [g for g in grown if not isinstance(g, Star) and not any(congruent(g, s) for s in seen)]
             if not fresh and old[0]:
                 return old
             return old[0], new[1] or Unknown("items appended in a loop of unknown length", places=merge_places(*(f.places for f in fresh)))
@@ -496,6 +510,10 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
 def _widen_value(old: Value, new: Value) -> Value:
     if same(old, new):
         return old
+    before = old.options if isinstance(old, Union) else (old,)
+    after = new.options if isinstance(new, Union) else (new,)
+    if all(any(congruent(a, b) for b in before) for a in after):
+        return old  # the objects that the next round makes anew
     reason = "changes in a loop of unknown length"
     sources = (old, new)
     if isinstance(old, Tensor) and isinstance(new, Tensor):

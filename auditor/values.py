@@ -6,6 +6,7 @@ environments are mutable and journaled by `auditor.heap`; everything else is imm
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from auditor.places import Site
 
 NO_FLAGS: frozenset[str] = frozenset()
+
+serial = itertools.count().__next__
+"""Numbers mutable values and journal frames in the order of their making (see `Heap.touch`)."""
 MAX_PLACES = 6
 MAX_OPTIONS = 8
 
@@ -53,8 +57,8 @@ class Num(Value):
 class Unknown(Value):
     """A value that nobody knows before the script runs, and why.
 
-    `kind` is the Python type when that much is known (`int`, `str`, `bool`, `float`, `path`, `list`, `dict`), else
-    empty. `name` is how a reader would call it (`config.hidden_size`). Attributes and items of an unknown are memoized,
+    `kind` is the Python type when that much is known (`int`, `str`, `bool`, `float`, `list`, `dict`), `data` for plain
+    data out of a file or a checkpoint, `unread` for what a call gave that nobody can read, else empty. `name` is how a reader would call it (`config.hidden_size`). Attributes and items of an unknown are memoized,
     so that the same access gives the same unknown.
     """
 
@@ -65,6 +69,7 @@ class Unknown(Value):
     atom: Atom | None = field(default=None, repr=False)
     query: bool = False
     assigned: dict[str, Value] = field(default_factory=dict, repr=False)
+    born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> dict[str, Value]:
         return dict(self.assigned)
@@ -75,14 +80,20 @@ class Unknown(Value):
     def child(self, key: str, kind: str = "") -> Value:
         found = self.assigned.get(key) or self.children.get(key)
         if found is None:
+            kind = kind or ("data" if self.kind in ("data", "dict") else "")
             found = Unknown(self.reason, f"{self.name}{key}", kind, places=self.places, flags=self.flags, query=self.query)
             self.children[key] = found
         return found
 
     @property
+    def typed(self) -> bool:
+        """Whether the value is surely of the type `kind`, and so not None."""
+        return self.kind not in ("", "data", "unread")
+
+    @property
     def dim(self) -> Poly:
         if self.atom is None:
-            self.atom = Atom(self.name or "?", self.query)
+            self.atom = Atom(self.name or "?", self.query, minimum=0)
         return symbol(self.atom)
 
 
@@ -100,6 +111,7 @@ class Seq(Value):
     kind: str
     items: list[Value]
     rest: Unknown | None = None
+    born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> tuple[list[Value], Unknown | None]:
         return list(self.items), self.rest
@@ -122,6 +134,7 @@ class Mapping(Value):
 
     entries: dict[Key, tuple[Value, Value]] = field(default_factory=dict)
     rest: Unknown | None = None
+    born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> tuple[dict[Key, tuple[Value, Value]], Unknown | None]:
         return dict(self.entries), self.rest
@@ -142,6 +155,7 @@ class Env:
     parent: Env | None = None
     module: Module | None = None
     redirect: dict[str, Env] = field(default_factory=dict)
+    born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> dict[str, Value]:
         return dict(self.names)
@@ -203,12 +217,16 @@ Method = Callable[..., Value]
 
 @dataclass(slots=True, eq=False)
 class NativeClass(Value):
-    """A class of a library that this project knows: its methods are functions of ours."""
+    """A class of a library that this project knows: its methods are functions of ours.
+
+    `closed` when everything a user can reach is listed; other attributes of an open one are unknown, not missing.
+    """
 
     name: str
     methods: dict[str, Method] = field(default_factory=dict)
     bases: tuple[Value, ...] = ()
     attributes: dict[str, Value] = field(default_factory=dict)
+    closed: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -219,6 +237,7 @@ class Instance(Value):
     attrs: dict[str, Value] = field(default_factory=dict)
     payload: Any = None
     taint: Unknown | None = None
+    born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> tuple[dict[str, Value], Any, Unknown | None]:
         return dict(self.attrs), self.payload, self.taint
@@ -354,7 +373,7 @@ def as_dim(v: Value) -> Dim | None:
         return int(v.value) if isinstance(v.value, float) and v.value.is_integer() else None
     if isinstance(v, Num):
         return v.dim
-    if isinstance(v, Unknown) and v.kind in ("", "int", "float"):
+    if isinstance(v, Unknown) and v.kind in ("", "int", "float", "data"):
         return v.dim
     return None
 

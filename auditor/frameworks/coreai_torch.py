@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from auditor import dims
 from auditor.containers import iterate
@@ -14,7 +15,7 @@ from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.sinks import Export
-from auditor.torch.layers import layer
+from auditor.torch.layers import Forward, Shaper, attribute, layer
 from auditor.torch.ops import attention, matmul
 from auditor.torch.tensors import as_tensor, result, sizes, unknown_tensor
 from auditor.values import NONE, Args, Class, Const, ExternalObject, Instance, Mapping, Native, NativeClass, Seq, Tensor, Union, Unknown, Value, text_of
@@ -194,21 +195,41 @@ KERNEL = NativeClass("coreai_torch.TorchMetalKernel", {"__init__": _kernel_init,
 def _layers() -> dict[str, Value]:
     out: dict[str, Value] = {}
     for spec in tables().layers:
-        made = layer(spec["name"].rsplit(".", 1)[-1], spec.get("parameters", ""), _forward(spec))
+        made = layer(spec["name"].rsplit(".", 1)[-1], spec.get("parameters", ""), _forward(spec), _weights(spec))
         made.name = spec["name"]
         out[spec["name"]] = made
+    for spec in tables().layers:
+        for attribute_name, part in spec.get("parts", {}).items():
+            owner, cls = out[spec["name"]], out[part]
+            if isinstance(owner, NativeClass):
+                owner.attributes[attribute_name] = Instance(cls)
     return out
 
 
-def _forward(spec: dict[str, object]):  # type: ignore[no-untyped-def]
+def _weights(spec: dict[str, Any]) -> Shaper | None:
+    declared = spec.get("weights")
+    if not declared:
+        return None
+
+    def shapes(obj: Instance) -> dict[str, tuple[dims.Dim, ...] | None]:
+        out: dict[str, tuple[dims.Dim, ...] | None] = {}
+        for name, parameters in declared.items():
+            found = [attribute(obj, p) for p in parameters]
+            out[name] = None if None in found else tuple(f for f in found if f is not None)
+        return out
+
+    return shapes
+
+
+def _forward(spec: dict[str, Any]) -> Forward:
     def forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
         if "attention" in spec:
             return attention(it, args, site)
         if "gather_matmul" in spec:
             return _gather_matmul(it, args, site)
         if "returns" in spec:
-            return Seq("tuple", [_like(args, str(r["like"]), site) for r in spec["returns"]])  # type: ignore[index,attr-defined]
-        return _like(args, str(spec["like"]), site)
+            return Seq("tuple", [_like(args, r["like"], site) for r in spec["returns"]])
+        return _like(args, spec["like"], site)
 
     return forward
 

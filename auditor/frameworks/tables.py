@@ -18,6 +18,7 @@ class Tables:
     keeps_module: frozenset[str]
     holds_module: frozenset[str]
     harmless: frozenset[str]
+    data: frozenset[str]
     layers: tuple[dict[str, Any], ...]
 
 
@@ -36,5 +37,6 @@ def tables() -> Tables:
         frozenset(union("keeps_module")),
         frozenset(union("holds_module")),
         frozenset(union("harmless")),
+        frozenset(union("data")),
         tuple(layer for d in data for layer in d.get("layer", ())),
     )

@@ -183,7 +183,7 @@ def _enum_call(it: Interpreter, args: Args, site: Site | None) -> Value:
     return operators.unknown_from("a member of an enumeration that is not known", "", value)
 
 
-ENUM = NativeClass("enum.Enum", {"__init_subclass__": _enum_class, "__new__": _enum_call}, (OBJECT,))
+ENUM = NativeClass("enum.Enum", {"__init_subclass__": _enum_class, "__new__": _enum_call}, (OBJECT,), closed=True)
 
 
 # -- modules ----------------------------------------------------------------------------------------------------
@@ -319,6 +319,7 @@ NAMED_TUPLE = NativeClass(
         "_asdict": _asdict,
     },
     (OBJECT,),
+    closed=True,
 )
 
 
@@ -353,12 +354,12 @@ NATIVES: dict[str, Value] = {
     ),
     "functools.cached_property": Native("cached_property", lambda it, args, site: it.call(it.loader.builtins["property"], args, site)),
     "abc.abstractproperty": Native("abstractproperty", lambda it, args, site: it.call(it.loader.builtins["property"], args, site)),
-    "abc.ABC": NativeClass("abc.ABC", bases=(OBJECT,)),
-    "typing.Generic": NativeClass("typing.Generic", bases=(OBJECT,)),
-    "typing.Protocol": NativeClass("typing.Protocol", bases=(OBJECT,)),
-    "typing_extensions.Protocol": NativeClass("typing.Protocol", bases=(OBJECT,)),
+    "abc.ABC": NativeClass("abc.ABC", bases=(OBJECT,), closed=True),
+    "typing.Generic": NativeClass("typing.Generic", bases=(OBJECT,), closed=True),
+    "typing.Protocol": NativeClass("typing.Protocol", bases=(OBJECT,), closed=True),
+    "typing_extensions.Protocol": NativeClass("typing.Protocol", bases=(OBJECT,), closed=True),
     "typing.NamedTuple": NAMED_TUPLE,
-    "typing.TypedDict": NativeClass("typing.TypedDict", bases=(OBJECT,)),
+    "typing.TypedDict": NativeClass("typing.TypedDict", bases=(OBJECT,), closed=True),
     "collections.namedtuple": Native("namedtuple", _namedtuple),
     "typing.TypeVar": Native("TypeVar", _typevar),
     "typing.cast": Native("cast", _cast),

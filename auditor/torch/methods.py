@@ -17,7 +17,7 @@ masked_fill tril triu cumsum cumprod cummax nan_to_num logical_not bitwise_not i
 fake_quantize_per_tensor_affine type_as renorm sgn positive deg2rad scatter scatter_add index_fill index_copy masked_scatter
 slice_scatter select_scatter index_put index_add diag_embed softmin tanhshrink special_expit polar real imag conj angle
 """.split()
-_VIEWS = "detach contiguous cpu cuda clone requires_grad_ data alias numpy pin_memory share_memory_ view_as_real view_as_complex resolve_conj to_dense dequantize".split()
+_VIEWS = "copy detach contiguous cpu cuda clone requires_grad_ data alias numpy pin_memory share_memory_ view_as_real view_as_complex resolve_conj to_dense dequantize".split()
 _BROADCAST = """
 add sub subtract mul multiply div divide true_divide floor_divide pow float_power maximum minimum fmax fmin atan2 lerp addcmul addcdiv
 eq ne lt le gt ge not_equal greater less greater_equal less_equal equal_ logical_and logical_or logical_xor bitwise_and bitwise_or

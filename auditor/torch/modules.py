@@ -78,6 +78,8 @@ def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
             it.events.written(old, site, None, value)
         obj.attrs[name] = value if it.events is not None else named_storage(value, name, "buffer")
         return NONE
+    if isinstance(old, Tensor) and old.base is not None and isinstance(value, Tensor) and value.shape is None and it.events is None:
+        return NONE  # weights read from a checkpoint fit the parameter that they fill
     obj.attrs[name] = value
     return NONE
 
@@ -265,6 +267,7 @@ MODULE = NativeClass(
     },
     (OBJECT,),
     {"training": Const(False)},
+    closed=True,
 )
 
 
@@ -353,9 +356,9 @@ _LIST: dict[str, Handler] = {
     "insert": _list_method("insert"),
     "pop": _list_method("pop"),
 }
-MODULE_LIST = NativeClass("torch.nn.ModuleList", {"__init__": _list_init, **_LIST}, (MODULE,))
+MODULE_LIST = NativeClass("torch.nn.ModuleList", {"__init__": _list_init, **_LIST}, (MODULE,), closed=True)
 PARAMETER_LIST = NativeClass("torch.nn.ParameterList", {"__init__": _list_init, **_LIST}, (MODULE,))
-SEQUENTIAL = NativeClass("torch.nn.Sequential", {"__init__": _sequential_init, "forward": _sequential_forward, **_LIST}, (MODULE,))
+SEQUENTIAL = NativeClass("torch.nn.Sequential", {"__init__": _sequential_init, "forward": _sequential_forward, **_LIST}, (MODULE,), closed=True)
 
 
 def _dict_init(it: Interpreter, args: Args, site: Site | None) -> Value:

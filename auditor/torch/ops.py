@@ -87,20 +87,30 @@ def combine(values: Sequence[Value], site: Site | None) -> Tensor:
     """The broadcast of tensors and scalars. Code that cannot be read is remembered: a sum with it keeps its shape."""
     shapes_: list[Shape] = []
     unread: Unknown | None = None
+    loose: Unknown | None = None
     for v in values:
         if isinstance(v, Tensor):
-            if v.shape is None:
+            if v.shape is None and v.reason is not None and v.reason.kind == "data":
+                loose = loose or v.reason  # weights and data fit what they are combined with
+            elif v.shape is None:
                 unread = unread or v.reason or Unknown("a tensor of unknown shape", places=v.places)
             else:
                 shapes_.append(v.shape)
-        elif isinstance(v, Unknown) and v.kind in ("unread", "") and v.name.endswith(("()", ".forward")):
+        elif isinstance(v, Unknown) and not is_scalar(v):
             unread = unread or v
         elif isinstance(v, Union):
             t = as_tensor(v)
             if t is not None and t.shape is not None:
                 shapes_.append(t.shape)
+            elif not all(is_scalar(o) for o in v.options):
+                unread = unread or Unknown("one of several values", places=v.places)
     shape = shapes.broadcast(shapes_) if shapes_ else None
-    return result(shape, *values, site=None, reason=unread)
+    made = result(shape, *values, site=None, reason=unread)
+    if shape is None:
+        made.reason = unread or loose
+    elif unread is None and made.reason is not None and made.reason.kind == "data":
+        made.reason = None
+    return made
 
 
 def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | None) -> Value:
@@ -722,9 +732,9 @@ def data_shape(value: Value) -> Shape | None:
         return None if inner is None else (len(value.items), *inner)
     if isinstance(value, Tensor):
         return value.shape
-    if isinstance(value, (Const, Num)) or (isinstance(value, Unknown) and value.kind in ("int", "float", "bool")):
+    if isinstance(value, (Const, Num)) or (isinstance(value, Unknown) and value.kind in ("int", "float", "bool", "data")):
         return ()
-    return () if isinstance(value, Unknown) and value.kind == "" and not value.name.endswith("()") else None
+    return None
 
 
 def item(it: Interpreter, args: Args, site: Site | None) -> Value:

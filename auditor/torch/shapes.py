@@ -19,9 +19,8 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
         return b
     if dims.depends_on_query(a) != dims.depends_on_query(b):
         return a if dims.depends_on_query(a) else b
-    if isinstance(a, int) or isinstance(b, int):
-        return a if isinstance(a, int) else b
-    return dims.either(a, b)
+    # Two symbols that are broadcast are equal in a program that runs, or one of them is 1.
+    return b if isinstance(b, int) else a
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:

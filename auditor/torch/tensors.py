@@ -33,7 +33,7 @@ def result(shape: Shape | None, *sources: Value, site: Site | None = None, reaso
     """A tensor computed from `sources`: cuts, tags and unread parts are carried along."""
     tensors = [s for s in sources if isinstance(s, Tensor)]
     for s in sources:
-        if isinstance(s, Unknown) and s.kind == "unread":
+        if isinstance(s, Unknown) and not is_scalar(s):
             reason = reason or s
     tags = frozenset().union(*(t.tags for t in tensors)) if tensors else NO_FLAGS
     return Tensor(
@@ -49,7 +49,8 @@ def result(shape: Shape | None, *sources: Value, site: Site | None = None, reaso
 
 def unknown_tensor(reason: str, site: Site | None, *sources: Value) -> Tensor:
     """A tensor of unknown shape; the first unread source gives the reason."""
-    first = next((s.reason for s in sources if isinstance(s, Tensor) and s.shape is None and s.reason is not None), None)
+    reasons = [s.reason for s in sources if isinstance(s, Tensor) and s.shape is None and s.reason is not None]
+    first = next((r for r in reasons if r.kind != "data"), reasons[0] if reasons else None)
     unread = next((s for s in sources if isinstance(s, Unknown)), None)
     cause = first or unread or Unknown(reason, places=(site,) if site else ())
     return result(None, *sources, site=site, reason=cause)
@@ -71,12 +72,14 @@ def as_tensor(value: Value, site: Site | None = None) -> Tensor | None:
 
 
 def is_scalar(value: Value) -> bool:
-    return isinstance(value, (Const, Num)) or (isinstance(value, Unknown) and value.kind in ("int", "float", "bool"))
+    return isinstance(value, (Const, Num)) or (isinstance(value, Unknown) and value.kind in ("int", "float", "bool", "data"))
 
 
 def sizes(it: Interpreter, values: Sequence[Value], site: Site | None) -> list[Dim] | None:
     """Dimensions given as separate arguments or as one sequence; None when their number is not known."""
     items: Sequence[Value] = values
+    if len(values) == 1 and isinstance(values[0], Union) and (one := size(values[0])) is not None:
+        return [one]
     if len(values) == 1 and not isinstance(values[0], (Const, Num)) and as_dim(values[0]) is None:
         if site is None:
             return None

@@ -13,7 +13,7 @@ from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq
 
 def config(site: Site | None) -> Unknown:
     """The configuration of a checkpoint that is not at hand."""
-    return Unknown("the checkpoint's config.json decides", "config", "config", places=(site,) if site else ())
+    return Unknown("the checkpoint's config.json decides", "config", "data", places=(site,) if site else ())
 
 
 def _config(it: Interpreter, args: Args, site: Site | None) -> Value:

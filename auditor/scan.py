@@ -1,0 +1,353 @@
+"""The static pass: every candidate script and recipe of a tree evaluated, their graphs with facts and counterfactuals."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from auditor import candidates
+from auditor.changes import changed
+from auditor.frameworks.tables import tables
+from auditor.launches import Starts, launch
+from auditor.loader import FILE_PREFIX, Loader
+from auditor.modules import SyntaxProblem
+from auditor.natives import make_loader
+from auditor.recipes import Recipe, discover
+from auditor.request import ScanRequest
+from auditor.run import Result, run_command, run_function, run_script
+from auditor.sinks import Export
+from auditor.sources import Sources, Unreadable
+from rules.facts import (
+    Change,
+    Fact,
+    FileResult,
+    FileStatus,
+    Graph,
+    GraphFacts,
+    Invocation,
+    InvocationKind,
+    Kind,
+    Kv,
+    Logits,
+    Place,
+    Query,
+    Scan,
+    State,
+)
+
+_STACK = 512 * 1024 * 1024
+_RECURSION = 60_000
+_MOST_VARIANTS = 16
+
+T = TypeVar("T")
+
+
+def scan(request: ScanRequest) -> Scan:
+    """Scan a tree. Raises `Unreadable` when a library cannot be used, `ValueError` when a path is outside the root."""
+    return _deep(lambda: _Scanner(request).run())
+
+
+def _deep(function: Callable[[], T]) -> T:
+    """Run with a stack that holds the evaluator's recursion; the audited code's own is bounded far below."""
+    results: list[Any] = []
+
+    def body() -> None:
+        try:
+            results.append((True, function()))
+        except BaseException as error:
+            results.append((False, error))
+
+    old_size, old_limit = threading.stack_size(_STACK), sys.getrecursionlimit()
+    sys.setrecursionlimit(_RECURSION)
+    try:
+        thread = threading.Thread(target=body, name="scan")
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(old_size)
+        sys.setrecursionlimit(old_limit)
+    fine, value = results[0]
+    if not fine:
+        raise value
+    return value  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A script with a command line, or a console command (`command`), and the recipe that asks for it."""
+
+    script: str
+    argv: tuple[str, ...]
+    kind: InvocationKind
+    recipe: str = ""
+    shipped: str = ""
+    command: str = ""
+
+
+@dataclass(slots=True)
+class _Scanner:
+    request: ScanRequest
+    sources: Sources = field(init=False)
+    loader: Loader = field(init=False)
+    results: dict[tuple[str, str, tuple[str, ...]], Result | str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    graphs: list[Graph] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)
+    exporting: set[str] = field(default_factory=set)
+    ids: Counter[str] = field(default_factory=Counter)
+
+    def run(self) -> Scan:
+        r = self.request
+        only = () if r.paths == (r.root,) else r.paths
+        self.sources = Sources(r.root, r.libraries, only)
+        self.loader = make_loader(self.sources)
+        found = candidates.find(self.sources)
+        recipes, broken = discover(self.sources, r.recipes)
+        self.warnings += [str(b) for b in broken]
+        runs = [*self._default_runs(found.files, recipes), *self._recipe_runs(recipes)]
+        for number, run in enumerate(runs):
+            if r.progress is not None:
+                r.progress(number, len(runs), run.script or run.recipe)
+            self._audit(run)
+        self._uncalled(found.files)
+        files = self._files(found)
+        self.warnings += [f"{e}" for e in self.sources.skipped()]
+        return Scan(str(r.root), files, tuple(self.graphs), tuple(dict.fromkeys(self.warnings)))
+
+    # -- what to run ----------------------------------------------------------------------------------------------
+
+    def _default_runs(self, files: Iterable[str], recipes: Iterable[Recipe]) -> list[_Run]:
+        return [_Run(f, (), InvocationKind.DEFAULT) for f in files]
+
+    def _recipe_runs(self, recipes: Iterable[Recipe]) -> list[_Run]:
+        return [
+            _Run(r.script, r.argv, InvocationKind.RECIPE, r.name, r.bundle, r.command[0] if r.command else "")
+            for r in recipes
+        ]
+
+    # -- one run --------------------------------------------------------------------------------------------------
+
+    def evaluate(self, script: str, argv: tuple[str, ...], command: str = "") -> Result | str:
+        """The result of a run, or why there is none."""
+        key = (script, command, argv)
+        found = self.results.get(key)
+        if found is None:
+            try:
+                found = self._evaluate(script, argv, command)
+            except (Unreadable, SyntaxProblem) as error:
+                found = str(error)
+            except Exception as error:  # a file that crashes the evaluator is a result, and the rest still runs
+                found = f"the evaluator failed on this file ({type(error).__name__}: {error})"
+            self.results[key] = found
+        return found
+
+    def _evaluate(self, script: str, argv: tuple[str, ...], command: str) -> Result | str:
+        if not command:
+            return run_script(self.loader, script, argv)
+        target = self.sources.console_script(command)
+        if target is None:
+            return f"no library has the console script `{command}`"
+        return run_command(self.loader, target[0], target[1], argv)
+
+    def _audit(self, run: _Run) -> None:
+        result = self.evaluate(run.script, run.argv, run.command)
+        if isinstance(result, str):
+            if run.kind is InvocationKind.RECIPE:
+                self._unresolved(run, result)
+            else:
+                self.errors[run.script] = result
+            return
+        exports = [*result.exports, *self._launched(result, run)]
+        if exports:
+            self.exporting.add(run.script)
+        elif run.kind is InvocationKind.RECIPE:
+            self._unresolved(run, _why_nothing(result))
+        for graph in self._graphs_of(run, exports, result):
+            self.graphs.append(graph)
+        if run.kind is InvocationKind.DEFAULT:
+            self._variants(run, result)
+
+    def _launched(self, result: Result, run: _Run) -> list[Export]:
+        """What the programs that a run starts export: console scripts of the libraries, and other scripts."""
+        out: list[Export] = []
+        for started in result.started:
+            what = launch(started.words)
+            if what is None:
+                continue
+            inner: Result | str
+            if what.starts is Starts.COMMAND and self.sources.console_script(what.name) is not None:
+                inner = self.evaluate("", tuple(what.argv), what.name)
+            elif what.starts is Starts.SCRIPT and what.name.startswith(FILE_PREFIX) and self.sources.exists(what.name[len(FILE_PREFIX) :]):
+                path = what.name[len(FILE_PREFIX) :]
+                if path == run.script:
+                    continue
+                inner = self.evaluate(path, tuple(what.argv))
+            else:
+                continue
+            if isinstance(inner, Result):
+                out += inner.exports
+        return out
+
+    def _graphs_of(self, run: _Run, exports: list[Export], result: Result) -> list[Graph]:
+        out = []
+        invocation = Invocation(run.kind, run.argv, run.recipe)
+        counts: Counter[tuple[int, str]] = Counter()
+        for export in exports:
+            where = _line_in(export, run.script)
+            key = (where, export.name)
+            counts[key] += 1
+            facts = export.facts
+            changes = self._changes(run, export, counts[key], result)
+            out.append(
+                Graph(
+                    self._id(run, export),
+                    run.script or export.site.path,
+                    where,
+                    export.name,
+                    export.bundle.removeprefix(FILE_PREFIX),
+                    invocation,
+                    facts,
+                    changes,
+                    run.shipped,
+                    export.family,
+                )
+            )
+        return out
+
+    def _id(self, run: _Run, export: Export) -> str:
+        base = run.recipe or " ".join([run.script, *run.argv])
+        name = f"{base}::{export.name}@{_stem(export.bundle) or '-'}"
+        self.ids[name] += 1
+        return name if self.ids[name] == 1 else f"{name}~{self.ids[name]}"
+
+    def _unresolved(self, run: _Run, reason: str) -> None:
+        """A recipe of which nothing is known is a graph of which nothing is known: it must not fall silent."""
+        place = Place(run.script or run.recipe.split("#")[0], 1 if run.script else 0)
+        facts = unknown_facts(reason, place)
+        name = f"{run.recipe}::*@-"
+        self.ids[name] += 1
+        self.graphs.append(Graph(name, place.path, place.line, "*", "", Invocation(run.kind, run.argv, run.recipe), facts, (), run.shipped))
+
+    # -- variants and counterfactuals -----------------------------------------------------------------------------
+
+    def _options(self, result: Result, flags: frozenset[str]) -> list[Any]:
+        return [o for f, o in sorted(result.flags.items()) if f in flags]
+
+    def _changes(self, run: _Run, export: Export, ordinal: int, result: Result) -> tuple[Change, ...]:
+        if export.facts.kind.value is not Kind.DECODER or run.command:
+            return ()
+        out = []
+        for c in list(changed(run.argv, self._options(result, export.facts.flags)))[:_MOST_VARIANTS]:
+            other = self.evaluate(run.script, c.argv)
+            if isinstance(other, str):
+                continue
+            twin = _twin(export, ordinal, run.script, other)
+            if twin is None and not other.exports:
+                continue
+            facts = twin.facts if twin is not None else None
+            if facts is None or _differs(facts, export.facts):
+                out.append(Change(c.text, c.flag, c.argv, facts))
+        return tuple(out)
+
+    def _variants(self, run: _Run, result: Result) -> None:
+        decoders = [e for e in result.exports if e.facts.kind.value is Kind.DECODER]
+        flags = frozenset().union(*(e.facts.flags for e in decoders))
+        for c in list(changed((), self._options(result, flags)))[:_MOST_VARIANTS]:
+            other = self.evaluate(run.script, c.argv)
+            if isinstance(other, str):
+                continue
+            before = [_key(e.facts) for e in result.exports]
+            if [_key(e.facts) for e in other.exports] != before and other.exports:
+                variant = _Run(run.script, c.argv, InvocationKind.VARIANT)
+                self.graphs += self._graphs_of(variant, list(other.exports), other)
+
+    def _uncalled(self, files: Iterable[str]) -> None:
+        """Exporting functions that no run reached, evaluated with unknown parameters."""
+        words = tables().words
+        for path in files:
+            if path in self.exporting or path in self.errors:
+                continue
+            source = self.loader.indexed.get(path)
+            if source is None:
+                continue
+            for statement in source.statements:
+                if not statement.text.lstrip().startswith(("def ", "async def ", "@")) or not any(w in statement.text for w in words):
+                    continue
+                for name in sorted(statement.binds):
+                    result = run_function(self.loader, path, name)
+                    run = _Run(path, (), InvocationKind.DEFAULT)
+                    if result.exports:
+                        self.exporting.add(path)
+                        self.graphs += self._graphs_of(run, list(result.exports), result)
+
+    # -- files ----------------------------------------------------------------------------------------------------
+
+    def _files(self, found: candidates.Candidates) -> tuple[FileResult, ...]:
+        out = [FileResult(p, FileStatus.ERROR, reason) for p, reason in found.unreadable.items()]
+        out += [FileResult(p, FileStatus.NO_EXPORT) for p in found.rest]
+        for path in found.files:
+            if path in self.errors:
+                out.append(FileResult(path, FileStatus.ERROR, self.errors[path]))
+            elif path in self.exporting:
+                out.append(FileResult(path, FileStatus.EXPORTS))
+            else:
+                result = self.results.get((path, "", ()))
+                reason = _why_nothing(result) if isinstance(result, Result) else ""
+                out.append(FileResult(path, FileStatus.NO_EXPORT, reason))
+        return tuple(sorted(out))
+
+
+def unknown_facts(reason: str, place: Place) -> GraphFacts:
+    """The facts of a graph of which nothing is known."""
+    return GraphFacts(
+        Fact[Kind].unknown(reason, place),
+        Fact[tuple[State, ...]].unknown(reason, place),
+        Fact[Query].unknown(reason, place),
+        Fact[Logits].unknown(reason, place),
+        Fact[Kv].unknown(reason, place),
+    )
+
+
+def _why_nothing(result: Result) -> str:
+    if result.problems:
+        return result.problems[0]
+    if result.exhausted is not None:
+        return f"the evaluation ended early: {result.exhausted.reason}"
+    if result.ended:
+        return f"the run ends before any export call ({result.ended})"
+    return "no export call is reached in this run"
+
+
+def _line_in(export: Export, script: str) -> int:
+    """The line of the script that leads to the export call."""
+    for site in (*export.stack, export.site):
+        if site.path == script:
+            return site.line
+    return export.site.line
+
+
+def _stem(bundle: str) -> str:
+    return bundle.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _twin(export: Export, ordinal: int, script: str, other: Result) -> Export | None:
+    """The same graph in another run: same place, same name, same turn; where the turns differ in number, the best."""
+    where = _line_in(export, script)
+    alike = [e for e in other.exports if e.name == export.name and _line_in(e, script) == where]
+    if ordinal <= len(alike):
+        return alike[ordinal - 1]
+    return alike[-1] if alike else None
+
+
+def _key(facts: GraphFacts) -> tuple[object, ...]:
+    states = facts.states.value
+    roles = tuple((s.name, s.role) for s in states) if states is not None else None
+    return facts.kind.value, roles, facts.query.value, facts.logits.value, facts.kv.value, tuple(m.trait for m in facts.marks)
+
+
+def _differs(a: GraphFacts, b: GraphFacts) -> bool:
+    return _key(a) != _key(b)
