@@ -1,0 +1,15 @@
+"""The gates, in the order in which they are asked; each is one module."""
+
+from __future__ import annotations
+
+import importlib
+from typing import cast
+
+from probes.gates.gate import Gate
+
+NAMES = ("shape", "rows", "state", "history", "rewind", "repeat")
+
+
+def gate(name: str) -> Gate:
+    """The gate of that name."""
+    return cast(Gate, importlib.import_module(f"probes.gates.{name}"))

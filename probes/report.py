@@ -1,0 +1,161 @@
+"""The probe's report as plain data, `spec-audit.probe/1`: a frozen contract, to which keys may be added.
+
+Facts have the shape they have in a scan's report, so that the two can be laid side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from probes.gates.gate import Outcome
+from rules.facts import Fact, GraphFacts, Mark, Place, State, Trait
+from rules.rule import Finding
+from rules.verdict import Judgement, Verdict, judge
+from rules.version import NAME, VERSION
+
+SCHEMA = "spec-audit.probe/1"
+
+
+def graph(
+    name: str,
+    facts: GraphFacts,
+    gates: Sequence[Mapping[str, Any]],
+    verify_cost: Sequence[Mapping[str, Any]],
+    *,
+    bundle: str,
+    not_run: str = "",
+    notes: Sequence[str] = (),
+    signature: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """One entry point. What the gates observed goes into its facts before they are judged; `not_run` is why none ran."""
+    seen = with_observed(facts, gates, bundle)
+    judgement = judge(seen)
+    verdict, why = verdict_of(judgement, gates, not_run)
+    return {
+        "name": name,
+        "verdict": str(verdict),
+        "why": why,
+        "facts": facts_as_json(seen),
+        "judgement": {
+            "verdict": str(judgement.verdict),
+            "reasons": [_finding(finding) for finding in judgement.reasons],
+            "advice": [_finding(finding) for finding in judgement.advice],
+        },
+        "gates": [dict(gate) for gate in gates],
+        "verify_cost": [dict(cost) for cost in verify_cost],
+        "not_run": not_run,
+        "notes": list(notes),
+        "signature": dict(signature or {}),
+    }
+
+
+def with_observed(facts: GraphFacts, gates: Iterable[Mapping[str, Any]], bundle: str) -> GraphFacts:
+    """`facts` with the traits that the run showed."""
+    marks = [
+        Mark(Trait(trait), str(detail), (Place(bundle, 0, f"gate {gate['gate']}"),))
+        for gate in gates
+        for trait, detail in gate["observed"].items()
+    ]
+    known = {mark.trait for mark in facts.marks}
+    return replace(facts, marks=(*facts.marks, *(mark for mark in marks if mark.trait not in known)))
+
+
+def verdict_of(judgement: Judgement, gates: Sequence[Mapping[str, Any]], not_run: str) -> tuple[Outcome, list[str]]:
+    """Refuted if a rule or a gate refutes; confirmed if all of both agree; else partial, and what is missing."""
+    refuted = [f"rule {finding.rule}: {finding.message}" for finding in judgement.findings]
+    broken = refuted if judgement.verdict is Verdict.OUT else []
+    broken += [f"gate {gate['gate']}: {gate['reason']}" for gate in gates if gate["verdict"] == Outcome.REFUTED]
+    if broken:
+        return Outcome.REFUTED, broken
+    missing = [f"gate {gate['gate']}: {gate['reason']}" for gate in gates if gate["verdict"] != Outcome.CONFIRMED]
+    if judgement.verdict is not Verdict.ELIGIBLE:
+        missing = [f"{finding.rule}: {finding.message}" for finding in judgement.reasons] + missing
+    if not gates:
+        missing.append(f"no gate was run: {not_run or 'inspection only'}")
+    return (Outcome.PARTIAL, missing) if missing else (Outcome.CONFIRMED, [])
+
+
+def document(
+    *,
+    bundle: str,
+    backend: str,
+    scope: str,
+    graphs: Sequence[Mapping[str, Any]],
+    decode: str,
+    environment: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    reasons: Sequence[str] = (),
+    refused: bool = False,
+    notes: Sequence[str] = (),
+    files: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The whole report. Its verdict is that of the graph `decode`; `refused` when the bundle could not be probed."""
+    chosen = next((item for item in graphs if item["name"] == decode), None)
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": NAME, "version": VERSION},
+        "bundle": bundle,
+        "backend": backend,
+        "status": "refused" if refused else "ok",
+        "reasons": list(reasons),
+        "verdict": chosen["verdict"] if chosen and not refused else str(Outcome.PARTIAL),
+        "scope": scope,
+        "decode_graph": decode or None,
+        "graphs": [dict(item) for item in graphs],
+        "against": None,
+        "notes": list(notes),
+        "files": dict(files or {}),
+        "settings": dict(settings),
+        "environment": dict(environment),
+    }
+
+
+def facts_as_json(facts: GraphFacts) -> dict[str, Any]:
+    """Facts as a scan's report has them."""
+    return {
+        "kind": _fact(facts.kind),
+        "states": None if facts.states.value is None else [_state(state) for state in facts.states.value],
+        "states_evidence": _places(facts.states.evidence),
+        "states_reason": facts.states.reason,
+        "query": _fact(facts.query),
+        "logits": _fact(facts.logits),
+        "kv": _fact(facts.kv),
+        "marks": [
+            {"trait": str(mark.trait), "detail": mark.detail, "evidence": _places(mark.evidence)} for mark in facts.marks
+        ],
+    }
+
+
+def _fact(fact: Fact[Any]) -> dict[str, Any]:
+    return {
+        "value": None if fact.value is None else str(fact.value),
+        "evidence": _places(fact.evidence),
+        "reason": fact.reason,
+        "flags": sorted(fact.flags),
+    }
+
+
+def _state(state: State) -> dict[str, Any]:
+    return {
+        "name": state.name,
+        "role": str(state.role),
+        "shape": list(state.shape),
+        "evidence": _places(state.evidence),
+        "reason": state.reason,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        "message": finding.message,
+        "severity": str(finding.severity),
+        "confidence": str(finding.confidence),
+        "evidence": _places(finding.evidence),
+    }
+
+
+def _places(places: Iterable[Place]) -> list[dict[str, Any]]:
+    return [{"path": place.path, "line": place.line, "note": place.note} for place in places]

@@ -1,0 +1,185 @@
+"""Verify-cost tables from files: the probe's JSON, CSV, JSON tables, and the summaries of a Swift runner."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from probes.sweep import ANCHOR, TIMED
+
+UNSTATED = "unstated"
+"""The scope of a table that does not say where it was measured."""
+_S = ("s", "width", "query", "positions")
+_MS = ("ms", "median_ms", "time_ms", "t_ms", "milliseconds")
+_SIZE_LIMIT = 64 * 2**20
+
+
+class TableError(Exception):
+    """A file that holds no table; the message says what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Times by S in ms: samples, or one median each. `reasons` are why it was refused where it was measured."""
+
+    source: str
+    label: str
+    scope: str
+    times: Mapping[int, Sequence[float]]
+    reasons: tuple[str, ...] = ()
+    context: int | None = None
+    ab: Mapping[str, Any] | None = field(default=None)
+
+    @property
+    def medians_only(self) -> bool:
+        return all(len(values) == 1 for values in self.times.values())
+
+
+def read(path: Path, scope: str = "") -> list[Table]:
+    """Every table of a file; `scope` is what the caller says of a file that does not say it. Raises `TableError`."""
+    try:
+        if path.stat().st_size > _SIZE_LIMIT:
+            raise TableError(f"{path}: too large for a table")
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise TableError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise TableError(f"{path}: not UTF-8 text") from None
+    source = path.as_posix()
+    if path.suffix.lower() == ".csv" or text.lstrip()[:1] not in ("{", "["):
+        return [Table(source, path.stem, scope or UNSTATED, _csv(text, source))]
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{path}: not valid JSON ({error})") from None
+    found = list(_json(data, source, scope, path.stem))
+    if not found:
+        raise TableError(f"{path}: no table of S and ms in it: a probe report, columns s and ms, or a Swift summary")
+    return found
+
+
+def _json(data: Any, source: str, scope: str, label: str) -> Iterator[Table]:
+    if isinstance(data, list):
+        if data and all(isinstance(item, Mapping) and _key(item, _S) and _key(item, _MS) for item in data):
+            yield Table(source, label, scope or UNSTATED, _rows(data, source))
+            return
+        for item in data:
+            yield from _json(item, source, scope, label)
+    elif isinstance(data, Mapping):
+        if str(data.get("schema", "")).startswith("spec-audit.probe/"):
+            yield from _probe(data, source)
+        elif isinstance(data.get("tables"), list):
+            for index, item in enumerate(data["tables"]):
+                yield from _json(item, source, scope, f"{label}#{index}")
+        elif isinstance(data.get("verify_cost"), list) or isinstance(data.get("ab"), Mapping):
+            yield _summary(data, source, scope, label)
+        elif _key(data, _S) and _key(data, _MS):
+            yield _columns(data, source, scope, label)
+
+
+def _probe(data: Mapping[str, Any], source: str) -> Iterator[Table]:
+    for graph in data.get("graphs", []):
+        for cost in graph.get("verify_cost") or []:
+            times: dict[int, list[float]] = {}
+            for s, ms, kind in cost["samples"]:
+                if kind == TIMED or (kind == ANCHOR and s == 1):
+                    times.setdefault(int(s), []).append(float(ms))
+            label = f"{data.get('bundle', '')}:{graph['name']}, context {cost['context']}"
+            reasons = tuple(map(str, cost.get("reasons", ())))
+            yield Table(source, label, str(cost["scope"]), _checked(times, source), reasons, int(cost["context"]))
+
+
+def _summary(data: Mapping[str, Any], source: str, scope: str, label: str) -> Table:
+    """A Swift runner's summary. It runs on Apple systems only, so its scope is a device unless somebody says otherwise."""
+    rows = data.get("verify_cost") or []
+    times = _rows(rows, source) if rows else {}
+    ab = data.get("ab")
+    name = str(data.get("label") or label)
+    return Table(source, name, scope or "device", times, ab=ab if isinstance(ab, Mapping) else None)
+
+
+def _columns(data: Mapping[str, Any], source: str, scope: str, label: str) -> Table:
+    widths, ms = data[_key(data, _S)], data[_key(data, _MS)]
+    if not isinstance(widths, list) or not isinstance(ms, list) or len(widths) != len(ms):
+        raise TableError(f"{source}: the columns of S and ms differ in length")
+    times: dict[int, list[float]] = {}
+    for width, value in zip(widths, ms, strict=True):
+        times.setdefault(_width(width, source), []).extend(value if isinstance(value, list) else [value])
+    name = str(data.get("label") or data.get("name") or label)
+    return Table(source, name, str(data.get("scope") or scope or UNSTATED), _checked(times, source))
+
+
+def _rows(rows: Sequence[Mapping[str, Any]], source: str) -> dict[int, list[float]]:
+    times: dict[int, list[float]] = {}
+    for row in rows:
+        s, ms = (_key(row, _S), _key(row, _MS)) if isinstance(row, Mapping) else ("", "")
+        if not s or not ms:
+            raise TableError(f"{source}: {row!r} has no S and ms")
+        value = row[ms]
+        times.setdefault(_width(row[s], source), []).extend(value if isinstance(value, list) else [value])
+    return _checked(times, source)
+
+
+def _csv(text: str, source: str) -> dict[int, list[float]]:
+    """Columns by name, or the first two without a header. A line that starts with # is a comment."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if not lines:
+        raise TableError(f"{source}: empty")
+    separator = next((mark for mark in (",", ";", "\t") if mark in lines[0]), ",")
+    rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator))
+    head = [cell.strip().lower() for cell in rows[0]]
+    s, ms = next((i for i, c in enumerate(head) if c in _S), None), next((i for i, c in enumerate(head) if c in _MS), None)
+    if s is not None and ms is not None:
+        rows = rows[1:]
+    elif len(head) >= 2 and _is_number(head[0]) and _is_number(head[1]):
+        s, ms = 0, 1
+    else:
+        raise TableError(f"{source}: columns s and ms were expected, found {', '.join(head[:6])}")
+    times: dict[int, list[float]] = {}
+    for row in rows:
+        if len(row) <= max(s, ms):
+            raise TableError(f"{source}: {separator.join(row)!r} has too few columns")
+        times.setdefault(_width(row[s], source), []).append(_number(row[ms], source))
+    return _checked(times, source)
+
+
+def _key(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    return next((key for key in row if str(key).lower() in names), "")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(value: Any, source: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TableError(f"{source}: {value!r} is no time in ms") from None
+
+
+def _width(value: Any, source: str) -> int:
+    number = _number(value, source)
+    if number != int(number) or number < 1:
+        raise TableError(f"{source}: {value!r} is no S: a whole number from 1 was expected")
+    return int(number)
+
+
+def _checked(times: Mapping[int, Sequence[Any]], source: str) -> dict[int, list[float]]:
+    checked = {}
+    for width in sorted(times):
+        values = [_number(value, source) for value in times[width]]
+        if not all(math.isfinite(value) and value > 0 for value in values):
+            raise TableError(f"{source}: the times of S={width} are not all above 0")
+        checked[width] = values
+    return checked
