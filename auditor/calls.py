@@ -162,7 +162,8 @@ def call_function(it: Interpreter, f: Function, args: Args, site: Site | None) -
     if it.exhausted is not None:
         return it.exhausted
     depth = it.active.get(id(f.node), 0)
-    if it.depth >= MAX_DEPTH or depth >= _MAX_RECURSION:
+    # recursion from inside loops of unknown length doubles at every level: two levels show what there is to see
+    if it.depth >= MAX_DEPTH or depth >= _MAX_RECURSION or (it.unknown_loops and depth >= 2):
         reason = f"`{f.name}` calls itself too deeply" if depth >= _MAX_RECURSION else "calls nest too deeply"
         return Unknown(reason, places=(site,) if site else ())
     assert f.site is not None

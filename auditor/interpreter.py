@@ -14,7 +14,7 @@ from auditor.heap import Contents, Heap
 from auditor.joins import join_all, join_contents
 from auditor.modules import Statement
 from auditor.places import Site
-from auditor.values import NO_FLAGS, Args, Const, Env, Function, Mapping, Module, Seq, Union, Unknown, Value, Instance
+from auditor.values import NO_FLAGS, Args, Class, Const, Env, Function, Instance, Mapping, Module, Seq, Union, Unknown, Value
 
 if TYPE_CHECKING:
     from auditor.loader import Loader
@@ -87,6 +87,7 @@ class Interpreter:
     active: dict[int, int] = field(default_factory=dict)
     search: list[str] = field(default_factory=list)
     events: Any = None
+    unknown_loops: int = 0
 
     # -- bounds -------------------------------------------------------------------------------------------------
 
@@ -103,7 +104,7 @@ class Interpreter:
         """The value as written under the conditions in force: it depends on their flags too."""
         if not self.conditions or self.conditions <= value.flags:
             return value
-        if isinstance(value, (Seq, Mapping, Instance)):
+        if isinstance(value, (Seq, Mapping, Instance, Unknown, Class, Function, Module)):
             value.flags = value.flags | self.conditions
             return value
         try:

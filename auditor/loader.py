@@ -7,9 +7,11 @@ outside is it journaled and undone with the run.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.joins import union
@@ -52,6 +54,7 @@ class Loader:
     patched: dict[str, Value] = field(default_factory=dict)
     unread: dict[str, Site] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    _data_cache: dict[str, bool] = field(default_factory=dict)
 
     # -- files --------------------------------------------------------------------------------------------------
 
@@ -187,7 +190,29 @@ class Loader:
         if getter is not None:
             return it.call(getter, Args([Const(name)]), site)
         path = module.source.file.path
+        moved = self._moved(it, module, name, site)
+        if moved is not None:
+            return moved
         return Unknown(f"`{path}` has no `{name}` (another version of the library?)", f"{dotted}.{name}", places=(site,))
+
+    def _moved(self, it: Interpreter, module: Module, name: str, site: Site) -> Value | None:
+        """A name that another module of the same package defines, and only one: the library has moved it."""
+        path = module.source.file.path
+        homes = [p for p in self.sources.siblings(path) if p != path and self._defines(p, name)]
+        if len(homes) != 1:
+            return None
+        home = self._open(self.sources.read(homes[0]), homes[0], site)
+        found = self.name_in(it, home, name) if home is not None else None
+        if found is not None:
+            it.sinks.problem(f"{site.path}:{site.line}: `{path}` has no `{name}`; taken from {homes[0]} instead", site)
+        return found
+
+    def _defines(self, path: str, name: str) -> bool:
+        try:
+            text = self.sources.read(path).text
+        except Unreadable:
+            return False
+        return re.search(rf"^(?:class {name}\b|def {name}\b|{name}\s*[:=])", text, re.MULTILINE) is not None
 
     def _unparsed(self, path: str, name: str, site: Site) -> Unknown:
         return Unknown(f"`{path}` could not be read: {self.problems.get(path, '')}", name, places=(site,))
@@ -262,15 +287,25 @@ class Loader:
                 return module
         last = dotted.rsplit(".", 1)[-1]
         top = dotted.split(".")[0]
-        for known_names, kind in ((self.data, "data"), (self.harmless, "unread")):
-            if dotted in known_names or top in known_names:
-                return self._opaque(dotted, args, site, kind)
+        if self.is_data(dotted):
+            return Unknown(f"`{dotted}()` is known at run time only", f"{last}()", "data", places=(site,) if site else (), flags=merge_flags(args.all()))
+        if dotted in self.harmless or top in self.harmless:
+            return self._opaque(dotted, args, site, "unread")
         if top in sys.stdlib_module_names:
             return self._opaque(dotted, args, site, "")
         if last[:1].isupper() and find_module(args) is None:
             return ExternalObject(dotted, args, places=function.places or ((site,) if site else ()), flags=merge_flags(args.all()))
         missing = self._reason(function)
         return unread(it, Unknown(missing, dotted, places=function.places or ((site,) if site else ())), args, site)
+
+    def is_data(self, dotted: str) -> bool:
+        """Whether calling `dotted` gives plain data: listed by name, by package or by pattern."""
+        found = self._data_cache.get(dotted)
+        if found is None:
+            packages = {dotted, dotted.split(".")[0]}
+            found = bool(packages & self.data) or any("*" in p and fnmatchcase(dotted, p) for p in self.data)
+            self._data_cache[dotted] = found
+        return found
 
     def _reason(self, function: External) -> str:
         top = function.dotted.lstrip(".").split(".")[0].removesuffix("()")

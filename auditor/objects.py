@@ -254,8 +254,7 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
         case ExternalObject():
             found = obj.children.get(name)
             if found is None:
-                dotted = f"{obj.dotted}().{name}"
-                found = obj.children[name] = Bound(External(dotted, places=obj.places), obj)
+                found = obj.children[name] = _external_attribute(it, obj, name)
             return found
         case NativeClass():
             if name == "__name__":
@@ -277,6 +276,14 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
         case Const() | Pattern() | Num() | Seq() | Mapping():
             return methods.attribute(it, obj, name, site)
     return operators.unknown_from("an attribute of a value that is not known", "", obj, name=name)
+
+
+def _external_attribute(it: Interpreter, obj: ExternalObject, name: str) -> Value:
+    """A method of an object that holds a module keeps its name, so that the tables can say what it does."""
+    dotted = f"{obj.dotted}().{name}"
+    if obj.dotted in it.loader.natives:
+        return Bound(External(dotted, places=obj.places), obj)
+    return Unknown(f"`{obj.dotted}` cannot be read", dotted, places=obj.places, flags=obj.flags)
 
 
 def _union_attribute(it: Interpreter, obj: Union, name: str, site: Site | None) -> Value:

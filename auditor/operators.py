@@ -332,6 +332,15 @@ def _equal(a: Value, b: Value) -> bool | None:
             return False
         parts = [_equal(x, y) if not isinstance(x, (Const, Num)) else _compare("==", x, y) for x, y in zip(a.items, b.items, strict=True)]
         return False if False in parts else None if None in parts else True
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        if a.rest is not None or b.rest is not None:
+            return None
+        if a.entries.keys() != b.entries.keys():
+            return False if all(k[0] in ("str", "num") for k in (*a.entries, *b.entries)) else None
+        parts = [_compare("==", a.entries[k][1], b.entries[k][1]) for k in a.entries]
+        return False if False in parts else None if None in parts else True
+    if isinstance(a, Seq) and isinstance(b, Seq):
+        return None if a.kind == b.kind else False
     if isinstance(a, Const) != isinstance(b, Const):
         return False
     return identical(a, b)

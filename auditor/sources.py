@@ -199,6 +199,13 @@ class Sources:
         """Displayed paths of library files that have the last name of a module that was not found."""
         return tuple(self._shown(self.libraries.owner(path), path) for path in self._finder.elsewhere(dotted))
 
+    def siblings(self, path: str) -> tuple[str, ...]:
+        """Displayed paths of the Python files in the folder of a displayed file (of all libraries, for one of theirs)."""
+        tree, folder = self._place(posixpath.dirname(path))
+        names = sorted(name for name in tree.listing(folder).files if name.endswith(".py"))
+        inner = [posixpath.join(folder, name) for name in names]
+        return tuple(self._shown(self.libraries.owner(i), i) if tree is self.libraries else i for i in inner)
+
     def _place(self, folder: str) -> Place:
         """A displayed folder; one in a library stands for that folder in all of them."""
         folder = _folder(folder)

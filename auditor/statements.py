@@ -141,9 +141,10 @@ def _delete(it: Interpreter, node: cst.Del, frame: Frame) -> Signal:
 
 
 def _assert(it: Interpreter, node: cst.Assert, frame: Frame) -> Signal:
-    if operators.truth(it.eval(node.test, frame)) is False:
+    test = it.eval(node.test, frame)
+    if operators.truth(test) is False and it.maybe_raised:
         raise RaiseSignal("AssertionError")
-    return None
+    return None  # an assertion that nobody catches holds in a script that ships
 
 
 def _raise(it: Interpreter, node: cst.Raise, frame: Frame) -> Signal:
@@ -443,6 +444,7 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal])
         it.heap.open()
         signal: Signal = None
         failed: RaiseSignal | None = None
+        it.unknown_loops += 1
         try:
             for item in items:
                 signal = it.settle(len(it.heap.pending), body(item), (CONTINUE,))
@@ -450,6 +452,8 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal])
                     break
         except RaiseSignal as error:
             failed = error
+        finally:
+            it.unknown_loops -= 1
         worlds = it.heap.release(mark)
         frame = it.heap.frames.pop()
         now = {key: (obj, obj.snapshot()) for key, (obj, _) in frame.items()}

@@ -10,7 +10,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import ops, shapes
 from auditor.torch.modules import MODULE
-from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
+from auditor.torch.tensors import OWN_TAGS, as_tensor, result, size, unknown_tensor
 from auditor.values import NONE, Args, Const, Instance, NativeClass, Seq, Storage, Tensor, Value
 
 Forward = Callable[[Interpreter, Instance, Args, "Site | None"], Value]
@@ -71,7 +71,9 @@ def _linear(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Va
         out = weight.shape[0]
     if x is None or not x.shape or out is None:
         return unknown_tensor("a linear layer on a tensor that is not known", site, *((x,) if x is not None else ()))
-    return result((*x.shape[:-1], out), x, site=None)
+    made = result((*x.shape[:-1], out), x, site=None)
+    made.tags = made.tags - OWN_TAGS
+    return made
 
 
 def _linear_weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:
@@ -84,7 +86,9 @@ def _embedding(it: Interpreter, obj: Instance, args: Args, site: Site | None) ->
     ids, width = as_tensor(args.get(0, "input") or NONE), attribute(obj, "embedding_dim")
     if ids is None or ids.shape is None or width is None:
         return unknown_tensor("an embedding of a tensor that is not known", site, *((ids,) if ids is not None else ()))
-    return result((*ids.shape, width), ids, site=None, dtype="float32")
+    made = result((*ids.shape, width), ids, site=None, dtype="float32")
+    made.tags = made.tags - OWN_TAGS
+    return made
 
 
 def _embedding_weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:

@@ -707,7 +707,7 @@ def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("a tensor of data that is not known", site)
     if isinstance(value, Tensor):
         return replace(value, dtype=dtype_of(args) or value.dtype)
-    shape = data_shape(value)
+    shape = None if isinstance(value, Unknown) and value.kind == "data" else data_shape(value)
     if shape is None:
         return unknown_tensor("a tensor of data that is not known", site, value)
     leaves = flatten_items(value)

@@ -29,6 +29,9 @@ from auditor.values import (
 )
 
 
+OWN_TAGS = frozenset({"argmax", "topk", "one-row"})
+
+
 def result(shape: Shape | None, *sources: Value, site: Site | None = None, reason: Unknown | None = None, dtype: str = "") -> Tensor:
     """A tensor computed from `sources`: cuts, tags and unread parts are carried along."""
     tensors = [s for s in sources if isinstance(s, Tensor)]
@@ -36,6 +39,8 @@ def result(shape: Shape | None, *sources: Value, site: Site | None = None, reaso
         if isinstance(s, Unknown) and not is_scalar(s):
             reason = reason or s
     tags = frozenset().union(*(t.tags for t in tensors)) if tensors else NO_FLAGS
+    if len(tensors) > 1 and tags:
+        tags = tags - OWN_TAGS  # said of one tensor, not of what is computed from it and others
     return Tensor(
         shape,
         dtype or (tensors[0].dtype if tensors else ""),
