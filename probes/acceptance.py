@@ -15,8 +15,6 @@ from typing import Any, Protocol
 class Acceptance(Protocol):
     """`tokens(k)` is the mean number of tokens a round with `k` drafts gives; None where the data do not reach."""
 
-    kind: str
-
     def tokens(self, k: int) -> float | None: ...
 
     def as_json(self) -> dict[str, Any]: ...
@@ -27,13 +25,12 @@ class Rate:
     """Every draft is accepted with one probability, given that those before it were: 1 + a + ... + a^K."""
 
     rate: float
-    kind: str = "rate"
 
     def tokens(self, k: int) -> float | None:
         return sum(self.rate**power for power in range(k + 1))
 
     def as_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "rate": self.rate}
+        return {"kind": "rate", "rate": self.rate}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,6 @@ class PerPosition:
     """The i-th draft is accepted with rate i, given that those before it were."""
 
     rates: tuple[float, ...]
-    kind: str = "per-position"
 
     def tokens(self, k: int) -> float | None:
         if k > len(self.rates):
@@ -53,7 +49,7 @@ class PerPosition:
         return total
 
     def as_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "rates": list(self.rates)}
+        return {"kind": "per-position", "rates": list(self.rates)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,6 @@ class Records:
     """
 
     rounds: tuple[tuple[int, int], ...]
-    kind: str = "records"
 
     def tokens(self, k: int) -> float | None:
         if any(accepted == drafted < k and drafted > 0 for drafted, accepted in self.rounds):
@@ -73,14 +68,14 @@ class Records:
         return 1 + sum(min(k, accepted) for _, accepted in self.rounds) / len(self.rounds)
 
     def as_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "rounds": len(self.rounds)}
+        return {"kind": "records", "rounds": len(self.rounds)}
 
 
 def parse(text: str) -> Acceptance:
     """A rate (`0.7`), rates by position (`0.8,0.6,0.5`), or a JSON file of a rate, rates, or records.
 
-    Records are `{"records": [[drafted, accepted], ...]}`, objects with these keys, or `{"k": 7, "accepted": [3, 0, ...]}`
-    for rounds of one draft length. ValueError says what is wrong.
+    Records are `{"records": [[drafted, accepted], ...]}`, objects with these keys, or
+    `{"k": 7, "accepted": [3, 0, ...]}` for rounds of one draft length. ValueError says what is wrong.
     """
     path = Path(text)
     if not path.is_file():

@@ -107,7 +107,9 @@ def _language_bundle(path: Path) -> Bundle:
     named = data.get("assets")
     if not isinstance(named, dict) or not named:
         version = data.get("metadata_version", "none")
-        raise BundleError(f"{path / 'metadata.json'}: names no assets (metadata_version {version}); not a language bundle")
+        raise BundleError(
+            f"{path / 'metadata.json'}: names no assets (metadata_version {version}); not a language bundle"
+        )
     assets: list[Asset] = []
     notes: list[str] = []
     for role, relative in named.items():

@@ -107,7 +107,9 @@ def _cache_pairs(signature: Signature) -> list[Port]:
         if not port.is_float or len(port.shape) < 3:
             continue
         twin = next((out for out in signature.outputs if out not in taken and _grows(port, out)), None)
-        if twin is not None and ("cache" in port.name.lower() or "key" in port.name.lower() or "past" in port.name.lower()):
+        if twin is not None and (
+            "cache" in port.name.lower() or "key" in port.name.lower() or "past" in port.name.lower()
+        ):
             taken.append(twin)
     return taken
 

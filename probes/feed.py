@@ -34,7 +34,7 @@ class Feed:
 
         if not all(0 <= token < self.vocab for token in tokens):
             raise ValueError(f"a token lies outside 0..{self.vocab - 1}")
-        shape = tuple(1 for _ in self.tokens.shape[:-1]) + (len(tokens),)
+        shape = (*(1 for _ in self.tokens.shape[:-1]), len(tokens))
         fed: dict[str, Array] = {self.tokens.name: np.asarray(tokens, self.tokens.dtype).reshape(shape)}
         if self.position is not None:
             values = {
@@ -52,7 +52,9 @@ def feed(signature: Signature, found: Ports, convention: Positions | None, vocab
     """The feed of a graph, or `NotExecutable` with what stands in the way."""
     if found.tokens is None:
         if found.embeds is not None:
-            raise NotExecutable(f"the query is an embedding ({found.embeds}): inspected, not executable without its table")
+            raise NotExecutable(
+                f"the query is an embedding ({found.embeds}): inspected, not executable without its table"
+            )
         raise NotExecutable("no input looks like token ids")
     if len(found.tokens.shape) not in (1, 2):
         raise NotExecutable(f"token ids of rank {len(found.tokens.shape)} ({found.tokens}) are not known here")

@@ -58,7 +58,9 @@ def port(name: str, text: str) -> Port:
 def _programs(asset: Any, path: Path, names: list[str]) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
     size = (path / "main.mlirb").stat().st_size
     if size > PROGRAM_LIMIT:
-        return {}, (f"the program was not read ({size / 2**20:.0f} MB): sliding windows and experts were not looked for",)
+        return {}, (
+            f"the program was not read ({size / 2**20:.0f} MB): sliding windows and experts were not looked for",
+        )
     try:
         module = asset.program._module._mlir_module
         text = module.operation.get_asm(large_elements_limit=8, large_resource_limit=8)

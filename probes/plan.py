@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from probes.acceptance import Acceptance
@@ -54,7 +55,12 @@ def plan_table(table: Table, acceptance: Acceptance | None = None, noise: float 
         "ab": _ab(table),
     }
     if not table.times:
-        return {**base, "status": "too-coarse", "reasons": ["the file has no verify-cost"], "measure_next": [1, 2, 3, 4]}
+        return {
+            **base,
+            "status": "too-coarse",
+            "reasons": ["the file has no verify-cost"],
+            "measure_next": [1, 2, 3, 4],
+        }
     points = points_of(table, noise)
     base["points"] = [{"s": p.s, "ms": p.ms, "error": p.error} for p in points]
     reasons = list(table.reasons)
@@ -80,7 +86,7 @@ def plan_table(table: Table, acceptance: Acceptance | None = None, noise: float 
         base["reasons"] = [f"no step: flat up to S={stairs.turns_at}, and every further position costs more"]
     base |= {
         "plateaus": [_plateau(plateau, one) for plateau in stairs.plateaus],
-        "avoid": [top for top in stairs.avoid],
+        "avoid": list(stairs.avoid),
     }
     base["predictions"] = _predictions(points, stairs, one, acceptance) if acceptance else []
     return base
@@ -106,7 +112,7 @@ def _too_coarse(points: Sequence[Point], stairs: Staircase) -> list[str]:
         reasons.append("S=1 was not measured, so there is nothing to compare with")
     if len(points) < FEW_POINTS:
         reasons.append(f"{len(points)} values of S are too few to place a step")
-    neighbours = sum(after.s == before.s + 1 for before, after in zip(points, points[1:], strict=False))
+    neighbours = sum(after.s == before.s + 1 for before, after in pairwise(points))
     if len(points) > 1 and 2 * neighbours < len(points) - 1:
         reasons.append("most of the S in between were not measured, so a step would lie at an unseen S")
     return reasons
@@ -120,7 +126,7 @@ def _measure_next(points: Sequence[Point], stairs: Staircase) -> list[int]:
     wanted = set() if points[0].s == 1 else {1}
     gaps = list(stairs.gaps)
     if stairs.shape in ("ramp", "hinge"):
-        gaps = [(before.s, after.s) for before, after in zip(points, points[1:], strict=False)]
+        gaps = [(before.s, after.s) for before, after in pairwise(points)]
     for below, above in gaps:
         wanted |= set(range(below + 1, above))
     return sorted(wanted) or [points[-1].s + 1]

@@ -61,7 +61,8 @@ def ports(signature: Signature, vocab: int | None = None) -> Ports:
         rest = [port for port in integers if not _POSITION.search(port.name) and "mask" not in port.name.lower()]
         tokens = rest[0] if len(rest) == 1 and len(rest[0].shape) in (1, 2) else None
     embeds = next(
-        (port for port in signature.inputs if port.is_float and len(port.shape) >= 3 and _EMBEDS.search(port.name)), None
+        (port for port in signature.inputs if port.is_float and len(port.shape) >= 3 and _EMBEDS.search(port.name)),
+        None,
     )
     position = next((port for port in integers if port is not tokens and _POSITION.search(port.name)), None)
     known = {port for port in (tokens, position, None if tokens else embeds) if port}
@@ -80,8 +81,7 @@ def _logits(signature: Signature, vocab: int | None) -> tuple[Port, ...]:
     named = tuple(port for port in floats if _LOGITS.search(port.name))
     if named:
         return named
-    sized = tuple(port for port in floats if vocab and port.shape[-1] == vocab)
-    return sized
+    return tuple(port for port in floats if vocab and port.shape[-1] == vocab)
 
 
 def guess_positions(found: Ports) -> Positions:

@@ -17,9 +17,11 @@ from probes.gates.gate import GateResult, Outcome
 from probes.gates.repeat import NAME as REPEAT
 from probes.gates.repeat import merge
 from probes.options import Mode, ProbeOptions
+from probes.plan import plan_table
 from probes.ports import ports
 from probes.signature import Signature
 from probes.supervisor import Listener, Run, StepResult, supervise
+from probes.tables import Table, times_of
 from probes.verify_cost import judged
 from rules.facts import GraphFacts, Kind, Mark, Place, Trait
 from rules.verdict import Verdict, judge
@@ -112,7 +114,9 @@ class _Probe:
         subjects = [self._subject(Signature.of(item), inspection["programs"]) for item in inspection["signatures"]]
         if self.options.graph and all(subject.name != self.options.graph for subject in subjects):
             names = ", ".join(subject.name for subject in subjects)
-            return self._document([], "", [f"no entry point is called {self.options.graph!r}; there are: {names}"], True)
+            return self._document(
+                [], "", [f"no entry point is called {self.options.graph!r}; there are: {names}"], True
+            )
         runnable = [subject for subject in subjects if self._runnable(subject)]
         if self.options.mode.gates and runnable:
             self._gates(runnable)
@@ -207,9 +211,15 @@ class _Probe:
         chosen = [subject for subject in subjects if self._worth_timing(subject)]
         if not chosen:
             return
-        keys = [(subject, context, f"{subject.name}/verify-cost@{context}") for subject in chosen for context in self.options.contexts]
+        keys = [
+            (subject, context, f"{subject.name}/verify-cost@{context}")
+            for subject in chosen
+            for context in self.options.contexts
+        ]
         run = self._supervise([self._sweep_step(subject, context, step) for subject, context, step in keys])
-        limit = self.options.bandwidth * 1e9 or (bandwidth(str(self.environment["machine"])) if self.scope == "device" else None)
+        limit = self.options.bandwidth * 1e9 or (
+            bandwidth(str(self.environment["machine"])) if self.scope == "device" else None
+        )
         for subject, context, step in keys:
             raw = run.value(step)
             if raw is None:
@@ -217,7 +227,8 @@ class _Probe:
                 subject.costs.append(_no_cost(self.scope, context, self.options, reasons))
             else:
                 weights = self.bundle.main.weight_bytes
-                subject.costs.append(judged(raw, self.scope, weights, limit, subject.experts))
+                cost = judged(raw, self.scope, weights, limit, subject.experts)
+                subject.costs.append({**cost, "staircase": staircase_of(cost)})
 
     def _worth_timing(self, subject: Subject) -> bool:
         """A refuted graph is not timed unless that was all that was asked; one of S=1 never."""
@@ -225,7 +236,9 @@ class _Probe:
         if width is not None and width > 0:
             subject.notes += (f"verify-cost not run: the query is pinned to S={width}",)
             return False
-        refuted = judge(subject.facts).verdict is Verdict.OUT or any(g["verdict"] == Outcome.REFUTED for g in subject.gates)
+        refuted = judge(subject.facts).verdict is Verdict.OUT or any(
+            g["verdict"] == Outcome.REFUTED for g in subject.gates
+        )
         if refuted and self.options.mode is not Mode.VERIFY_COST:
             subject.notes += ("verify-cost not run: the graph is refuted",)
             return False
@@ -247,7 +260,9 @@ class _Probe:
         missing = INSTALL in failure
         return self._document([], "", [failure], refused=not missing)
 
-    def _document(self, subjects: Sequence[Subject], decode: str, reasons: Sequence[str], refused: bool) -> dict[str, Any]:
+    def _document(
+        self, subjects: Sequence[Subject], decode: str, reasons: Sequence[str], refused: bool
+    ) -> dict[str, Any]:
         graphs = [
             report.graph(
                 subject.name,
@@ -262,7 +277,9 @@ class _Probe:
             for subject in subjects
         ]
         died = [result["reason"] for item in graphs for result in item["gates"] if result.get("died")]
-        died += [reason for item in graphs for cost in item["verify_cost"] if cost.get("died") for reason in cost["reasons"]]
+        died += [
+            reason for item in graphs for cost in item["verify_cost"] if cost.get("died") for reason in cost["reasons"]
+        ]
         return report.document(
             bundle=self.bundle.shown,
             backend=self.backend,
@@ -314,12 +331,22 @@ def _no_cost(scope: str, context: int, options: ProbeOptions, reasons: Sequence[
     }
 
 
+def staircase_of(cost: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan's words on one cost table."""
+    times = times_of(cost["samples"])
+    table = Table("", "", str(cost["scope"]), times, tuple(cost["reasons"]), int(cost["context"]))
+    found = plan_table(table)
+    return {key: found[key] for key in ("status", "reasons", "shape", "plateaus", "avoid", "measure_next")}
+
+
 def _files(bundle: Bundle) -> dict[str, Any]:
     """What the files alone tell."""
     return {
         "kind": bundle.path.suffix.lstrip(".") or "language bundle",
         "name": bundle.name,
-        "assets": [{"role": asset.role, "file": asset.path.name, "bytes": asset.weight_bytes} for asset in bundle.assets],
+        "assets": [
+            {"role": asset.role, "file": asset.path.name, "bytes": asset.weight_bytes} for asset in bundle.assets
+        ],
         "vocab": bundle.vocab,
         "context": bundle.context,
         "decode": list(bundle.decode),

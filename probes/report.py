@@ -29,7 +29,7 @@ def graph(
     notes: Sequence[str] = (),
     signature: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """One entry point. What the gates observed goes into its facts before they are judged; `not_run` is why none ran."""
+    """One entry point. What the gates observed joins its facts before they are judged; `not_run` is why none ran."""
     seen = with_observed(facts, gates, bundle)
     judgement = judge(seen)
     verdict, why = verdict_of(judgement, gates, not_run)
@@ -123,7 +123,8 @@ def facts_as_json(facts: GraphFacts) -> dict[str, Any]:
         "logits": _fact(facts.logits),
         "kv": _fact(facts.kv),
         "marks": [
-            {"trait": str(mark.trait), "detail": mark.detail, "evidence": _places(mark.evidence)} for mark in facts.marks
+            {"trait": str(mark.trait), "detail": mark.detail, "evidence": _places(mark.evidence)}
+            for mark in facts.marks
         ],
     }
 

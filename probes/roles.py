@@ -10,7 +10,22 @@ from rules.facts import Place, Role, State
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CONV = frozenset({"conv", "convolution"})
 _RECURRENT = frozenset(
-    {"rec", "recurrent", "ssm", "shift", "delta", "gdn", "lru", "prev", "wkv", "rwkv", "mamba", "hidden", "hs", "memory"}
+    {
+        "rec",
+        "recurrent",
+        "ssm",
+        "shift",
+        "delta",
+        "gdn",
+        "lru",
+        "prev",
+        "wkv",
+        "rwkv",
+        "mamba",
+        "hidden",
+        "hs",
+        "memory",
+    }
 )
 _LATENT = frozenset({"latent", "latents", "mla", "ckv", "kpe"})
 _KEY = frozenset({"k", "key", "keys"})

@@ -1,7 +1,7 @@
 """Plateaus and steps of t(S), and the draft lengths that stand at the top of a plateau.
 
 Cost that does not fall with S is cut into flat stretches by exact dynamic programming on log t: residuals are weighed
-by the standard error of the medians, each step pays for its two parameters (a BIC), and a step below `MIN_STEP` is none.
+by the standard error of the medians, each step pays for its two parameters (a BIC), and one below `MIN_STEP` is none.
 The result is held against two models without steps, a ramp a + b (S - 1) and a hinge (flat, then a ramp): where one of
 them explains the medians as well, there is no staircase and no K.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 MIN_STEP = math.log(1.06)
 """A step of less than 6% changes no decision, and plateaus themselves slope by 2%."""
@@ -63,7 +64,7 @@ class Staircase:
 
 def fit(points: Sequence[Point]) -> Staircase:
     """The staircase of `points` (at least one, S ascending and distinct)."""
-    if any(after.s <= before.s for before, after in zip(points, points[1:], strict=False)):
+    if any(after.s <= before.s for before, after in pairwise(points)):
         raise ValueError("S must ascend")
     logs = [math.log(point.ms) for point in points]
     errors = [math.hypot(point.error, MODEL_ERROR) for point in points]
@@ -135,9 +136,7 @@ def _line(xs: Sequence[float], points: Sequence[Point], errors: Sequence[float])
     spread = sum(w * (x - mean_x) ** 2 for w, x in zip(weights, xs, strict=True))
     joint = sum(w * (x - mean_x) * (p.ms - mean_y) for w, x, p in zip(weights, xs, points, strict=True))
     slope = max(joint / spread, 0.0) if spread else 0.0
-    return sum(
-        w * (p.ms - mean_y - slope * (x - mean_x)) ** 2 for w, x, p in zip(weights, xs, points, strict=True)
-    )
+    return sum(w * (p.ms - mean_y - slope * (x - mean_x)) ** 2 for w, x, p in zip(weights, xs, points, strict=True))
 
 
 def _read(

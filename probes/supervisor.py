@@ -27,7 +27,7 @@ TUNABLES = (
     "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:"
     "glibc.malloc.trim_threshold=4000000000:glibc.malloc.top_pad=268435456"
 )
-"""glibc gives large blocks back and faults them in again at every forward, which doubles times and makes them bimodal."""
+"""glibc gives large blocks back and faults them in again at every forward: times double, and become bimodal."""
 STARTUP_SECONDS = 60.0
 _STDERR_LINES = 40
 _NOISE = ("ODIE [", "hwloc/")
@@ -38,7 +38,7 @@ Listener = Callable[[Mapping[str, Any], int], None]
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What became of a step: its value, or (then `value` is None) why there is none. `died` is True for a dead child."""
+    """What became of a step: its value, or (then `value` is None) why there is none. `died` tells of a dead child."""
 
     value: Any = None
     failure: str = ""

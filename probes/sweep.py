@@ -59,7 +59,9 @@ def sweep(session: Session, schedule: Schedule, tick: Callable[[int, int], None]
     """
     import numpy as np
 
-    tokens = [int(token) for token in np.random.default_rng(schedule.seed).integers(0, session.vocab, schedule.context + 64)]
+    tokens = [
+        int(token) for token in np.random.default_rng(schedule.seed).integers(0, session.vocab, schedule.context + 64)
+    ]
     session.reset()
     _prefill(session, tokens, schedule.context)
     plan = list(calls(schedule))

@@ -83,20 +83,32 @@ def _json(data: Any, source: str, scope: str, label: str) -> Iterator[Table]:
             yield _columns(data, source, scope, label)
 
 
+def times_of(samples: Sequence[Sequence[Any]]) -> dict[int, list[float]]:
+    """Times by S from a sweep's raw samples: those of the rounds, and the anchors for S=1."""
+    times: dict[int, list[float]] = {}
+    for width, ms, kind in samples:
+        if kind in (TIMED, ANCHOR):
+            times.setdefault(int(width), []).append(float(ms))
+    return times
+
+
 def _probe(data: Mapping[str, Any], source: str) -> Iterator[Table]:
     for graph in data.get("graphs", []):
         for cost in graph.get("verify_cost") or []:
-            times: dict[int, list[float]] = {}
-            for s, ms, kind in cost["samples"]:
-                if kind == TIMED or (kind == ANCHOR and s == 1):
-                    times.setdefault(int(s), []).append(float(ms))
             label = f"{data.get('bundle', '')}:{graph['name']}, context {cost['context']}"
             reasons = tuple(map(str, cost.get("reasons", ())))
-            yield Table(source, label, str(cost["scope"]), _checked(times, source), reasons, int(cost["context"]))
+            yield Table(
+                source,
+                label,
+                str(cost["scope"]),
+                _checked(times_of(cost["samples"]), source),
+                reasons,
+                int(cost["context"]),
+            )
 
 
 def _summary(data: Mapping[str, Any], source: str, scope: str, label: str) -> Table:
-    """A Swift runner's summary. It runs on Apple systems only, so its scope is a device unless somebody says otherwise."""
+    """A Swift runner's summary. It runs on Apple systems only, so its scope is a device unless the caller says not."""
     rows = data.get("verify_cost") or []
     times = _rows(rows, source) if rows else {}
     ab = data.get("ab")
@@ -115,7 +127,7 @@ def _columns(data: Mapping[str, Any], source: str, scope: str, label: str) -> Ta
     return Table(source, name, str(data.get("scope") or scope or UNSTATED), _checked(times, source))
 
 
-def _rows(rows: Sequence[Mapping[str, Any]], source: str) -> dict[int, list[float]]:
+def _rows(rows: Sequence[Any], source: str) -> dict[int, list[float]]:
     times: dict[int, list[float]] = {}
     for row in rows:
         s, ms = (_key(row, _S), _key(row, _MS)) if isinstance(row, Mapping) else ("", "")
@@ -134,7 +146,10 @@ def _csv(text: str, source: str) -> dict[int, list[float]]:
     separator = next((mark for mark in (",", ";", "\t") if mark in lines[0]), ",")
     rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator))
     head = [cell.strip().lower() for cell in rows[0]]
-    s, ms = next((i for i, c in enumerate(head) if c in _S), None), next((i for i, c in enumerate(head) if c in _MS), None)
+    s, ms = (
+        next((i for i, c in enumerate(head) if c in _S), None),
+        next((i for i, c in enumerate(head) if c in _MS), None),
+    )
     if s is not None and ms is not None:
         rows = rows[1:]
     elif len(head) >= 2 and _is_number(head[0]) and _is_number(head[1]):

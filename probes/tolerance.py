@@ -1,8 +1,8 @@
 """How far two computations of the same rows may differ, by the coarsest type on the way.
 
 The bounds are relative to the largest |logit|. On Apple's CPU interpreter right graphs give 0.0 when the order of
-summation is the same, up to 2e-6 (fp32) and 1.4e-2 (fp16) when it is not; a device's fp16 run gave 0.0078 absolute. Wrong
-masks gave 0.15 and more. bfloat16 has three bits less than fp16, so its bounds are wider.
+summation is the same, up to 2e-6 (fp32) and 1.4e-2 (fp16) when it is not; a device's fp16 run gave 0.0078 absolute.
+Wrong masks gave 0.15 and more. bfloat16 has three bits less than fp16, so its bounds are wider.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Difference:
     """Two sets of rows compared.
 
     `relative` is max |delta| / max |logit|. `flips` are rows whose argmax differs, with the gap between the two
-    candidates in the first set, relative to the same scale. `gap` is the smallest top-2 gap of any row. `finite` is False
-    when a value is not a number, and then `relative` is infinite.
+    candidates in the first set, relative to the same scale. `gap` is the smallest top-2 gap of any row. `finite` is
+    False when a value is not a number, and then `relative` is infinite.
     """
 
     rows: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from probes.robust import mad, median_error, ratio_interval, sigma
@@ -26,7 +27,9 @@ READ_SHARE = 0.5
 """A dense decoder reads its weights but for the rows of an embedding that it does not look up: at least half."""
 
 
-def judged(raw: Mapping[str, Any], scope: str, weight_bytes: int, bandwidth: float | None = None, moe: bool = False) -> dict[str, Any]:
+def judged(
+    raw: Mapping[str, Any], scope: str, weight_bytes: int, bandwidth: float | None = None, moe: bool = False
+) -> dict[str, Any]:
     """The table of one sweep. `bandwidth` is in bytes a second, the most that the memory can do; None: not known."""
     timed: dict[int, list[float]] = {}
     first: dict[int, float] = {}
@@ -58,7 +61,9 @@ def judged(raw: Mapping[str, Any], scope: str, weight_bytes: int, bandwidth: flo
     }
 
 
-def _point(width: int, values: Sequence[float], ones: Sequence[float], first: float | None, seed: int) -> dict[str, Any]:
+def _point(
+    width: int, values: Sequence[float], ones: Sequence[float], first: float | None, seed: int
+) -> dict[str, Any]:
     own = ones if width == 1 else values
     centre = statistics.median(own)
     low, high = (1.0, 1.0) if width == 1 else ratio_interval(own, ones, seed * 1000 + width)
@@ -81,7 +86,7 @@ def anchor_report(anchors: Sequence[float]) -> dict[str, Any]:
     centre = statistics.median(anchors)
     spread = sigma(anchors) / centre
     bounds = [round(index * len(anchors) / QUARTERS) for index in range(QUARTERS + 1)]
-    parts = [anchors[start:stop] for start, stop in zip(bounds, bounds[1:], strict=False)]
+    parts = [anchors[start:stop] for start, stop in pairwise(bounds)]
     levels = [statistics.median(part) for part in parts]
     # Pooled within the quarters, so that a drift does not widen the band that it is held against.
     within = statistics.median(sigma(part) for part in parts) / centre

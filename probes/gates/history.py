@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from probes.gates.bench import Bench
@@ -11,7 +12,7 @@ from probes.tolerance import compare
 NAME = "history"
 QUESTION = "changing an early token moves a late row, and every state is written"
 _STILL = 1e-6
-"""Below this share of the scale a row has not moved. Where the same prefix run twice differs by more, four times that."""
+"""Below this share of the scale a row has not moved; or below four times what the same prefix run twice differs by."""
 
 
 def run(bench: Bench) -> GateResult:
@@ -34,10 +35,17 @@ def run(bench: Bench) -> GateResult:
         changed[-distance] = other[-distance]
         bench.prefill(changed)
         difference = compare(last, bench.steps(bench.tokens(1, 1), bench.prefix))
-        moved[str(distance)] = difference.relative if difference.finite else float("inf")
-    numbers: dict[str, Any] = {"prefix": bench.prefix, "moved_by_distance": moved, "still_below": still, "unwritten": unwritten}
+        moved[str(distance)] = difference.relative if difference.finite else sys.float_info.max
+    numbers: dict[str, Any] = {
+        "prefix": bench.prefix,
+        "moved_by_distance": moved,
+        "still_below": still,
+        "unwritten": unwritten,
+    }
     reach = [int(distance) for distance, delta in moved.items() if delta > still]
-    observed = {"unwritten-state": f"{', '.join(unwritten)}: as before after {bench.prefix} tokens"} if unwritten else {}
+    observed = (
+        {"unwritten-state": f"{', '.join(unwritten)}: as before after {bench.prefix} tokens"} if unwritten else {}
+    )
     never = f"; never written: {', '.join(unwritten)}" if unwritten else ""
     if not reach:
         reason = f"no token of the prefix moves the next row: the past is lost{never}"

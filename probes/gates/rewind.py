@@ -1,9 +1,9 @@
 """Is *do not advance* enough to take drafts back?
 
-Junk drafts are run and not advanced past; the right tokens follow at the same positions. With a cache that is indexed by
-position nothing may move. A recurrent state keeps the junk. A ring has lost rows to it, and that shows only once the
+Junk drafts are run and not advanced past; the right tokens follow at the same positions. With a cache that is indexed
+by position nothing may move. A recurrent state keeps the junk. A ring has lost rows to it, and that shows only once the
 ring is full; so a cache of fixed shape is also tried past its capacity, after looking at which row a write there lands
-on: a ring's write comes round to an old row, a linear cache's does not. Last, the stale rows are poisoned: whoever reads
+on: a ring's write comes round to an old row, a linear cache's does not. And the stale rows are poisoned: whoever reads
 them shows it.
 """
 

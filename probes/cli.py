@@ -1,0 +1,336 @@
+"""`spec-audit probe` and `spec-audit plan`; the main command line loads them from here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from probes.options import Mode, ProbeOptions, parse_widths
+from probes.ports import Positions
+
+if TYPE_CHECKING:
+    from probes.acceptance import Acceptance
+
+OK, SOMETHING = 0, 1
+_FAIL = ("never", "refuted", "partial")
+
+
+def _widths(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
+    try:
+        return parse_widths(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _acceptance(ctx: click.Context, parameter: click.Parameter, value: str | None) -> Acceptance | None:
+    from probes.acceptance import parse
+
+    try:
+        return None if value is None else parse(value)
+    except (ValueError, OSError) as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@click.command(short_help="Open a bundle, check what the scan claims, and measure it.")
+@click.argument("bundle", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--mode",
+    type=click.Choice([str(mode) for mode in Mode]),
+    default="all",
+    show_default=True,
+    help="inspect: facts only; rows: the gates as well; verify-cost: the sweep as well; all: everything.",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(["coreai", "coreml", "reference"]),
+    default=None,
+    help="Which runtime; by default the one that the bundle is for.",
+)
+@click.option("--graph", default="", metavar="NAME", help="Run this entry point only.")
+@click.option(
+    "--positions",
+    type=click.Choice([str(one) for one in Positions]),
+    default=None,
+    help="What the position input takes: range (0..offset+S), rows (one a row), start (the offset), none.  "
+    "[default: by its shape]",
+)
+@click.option(
+    "--sweep-s",
+    "widths",
+    default="1..16",
+    show_default=True,
+    metavar="RANGE",
+    callback=_widths,
+    help="Which S to time; the gates use every S up to the largest.",
+)
+@click.option(
+    "--context",
+    "contexts",
+    multiple=True,
+    type=click.IntRange(min=0),
+    metavar="TOKENS",
+    help="Tokens before the timed query. Repeatable: do the steps stand at the same S?  [default: 128]",
+)
+@click.option(
+    "--capacity",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="ROWS",
+    help="Rows of the cache.  [default: what is needed, in blocks of 32]",
+)
+@click.option("--repeats", type=click.IntRange(min=2), default=10, show_default=True, help="Timed rounds over all S.")
+@click.option("--seed", type=int, default=0, show_default=True, help="For tokens, order and intervals.")
+@click.option(
+    "--prefix",
+    type=click.IntRange(min=2),
+    default=40,
+    show_default=True,
+    metavar="TOKENS",
+    help="Tokens before the compared rows; longer than any window that the model has.",
+)
+@click.option(
+    "--compute-unit",
+    type=click.Choice(["cpu", "gpu", "neural-engine"]),
+    default=None,
+    help="Preferred compute unit (macOS).",
+)
+@click.option(
+    "--bandwidth",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="GB/S",
+    help="Memory bandwidth; faster forwards are refused.  [default: by the chip's name]",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0.1),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For each step in the child process.",
+)
+@click.option(
+    "--against",
+    metavar="SCAN.JSON[#ID]",
+    default=None,
+    help="A scan's JSON report: say where the script and the bundle disagree.",
+)
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help="Where the report goes.  [default: standard output]",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(_FAIL),
+    default="refuted",
+    show_default=True,
+    help="When the exit status is 1. A bundle that cannot be probed counts as refuted.",
+)
+@click.pass_context
+def probe(
+    ctx: click.Context,
+    bundle: Path,
+    mode: str,
+    backend: str | None,
+    graph: str,
+    positions: str | None,
+    widths: tuple[int, ...],
+    contexts: tuple[int, ...],
+    capacity: int,
+    repeats: int,
+    seed: int,
+    prefix: int,
+    compute_unit: str | None,
+    bandwidth: float,
+    time_limit: float,
+    against: str | None,
+    format_: str,
+    output: Path | None,
+    fail_on: str,
+) -> None:
+    """Open BUNDLE, confirm or refute that it can verify drafts, and measure what a verification costs.
+
+    BUNDLE is an .aimodel, or a language bundle folder with metadata.json. Everything runs in a child process: a runtime
+    that crashes is a result. On Linux all of it is Apple's CPU interpreter, whose costs are never a device's.
+
+    Exit status: 0 nothing to report at the chosen level, 1 refuted (or partial, if so chosen) or not to be probed,
+    2 usage.
+    """
+    from probes.against import JoinError, compare, load
+    from probes.probe import probe as run
+
+    options = ProbeOptions(
+        mode=Mode(mode),
+        backend=backend or "",
+        widths=widths,
+        contexts=contexts or (128,),
+        capacity=capacity,
+        repeats=repeats,
+        seed=seed,
+        prefix=prefix,
+        positions=Positions(positions) if positions else None,
+        graph=graph,
+        seconds=time_limit,
+        bandwidth=bandwidth,
+        compute_unit=compute_unit or "",
+    )
+    _check(options)
+    try:
+        scan = load(against) if against else None
+        with _progress() as progress:
+            report = run(bundle, options, progress)
+        if scan is not None and report["graphs"]:
+            report["against"] = compare(report, *scan)
+    except JoinError as error:
+        raise click.UsageError(str(error)) from None
+    _write(_probe_text(report) if format_ == "text" else _json(report), output)
+    _say(_probe_summary(report))
+    ctx.exit(_probe_status(report, fail_on))
+
+
+def _check(options: ProbeOptions) -> None:
+    if options.mode.sweeps and 1 not in options.widths:
+        raise click.UsageError("--sweep-s must include 1: every cost is relative to it")
+    needed = max(max(options.contexts), options.prefix + options.widest) + options.widest
+    if options.capacity and options.capacity < needed:
+        raise click.UsageError(
+            f"--capacity {options.capacity} is too small: context, drafts and prefix need {needed} rows"
+        )
+
+
+def _probe_status(report: dict[str, Any], fail_on: str) -> int:
+    if fail_on == "never":
+        return OK
+    if report["status"] == "refused" or report["verdict"] == "refuted":
+        return SOMETHING
+    return SOMETHING if fail_on == "partial" and report["verdict"] == "partial" else OK
+
+
+def _probe_summary(report: dict[str, Any]) -> str:
+    if report["status"] == "refused":
+        return f"{report['bundle']}: not probed, or not to its end: {'; '.join(report['reasons'])}"
+    where = f" ({report['scope']})" if report["scope"] else ""
+    return f"{report['bundle']}: {report['verdict']}{where}"
+
+
+def _probe_text(report: dict[str, Any]) -> str:
+    from reports.probe_text import render
+
+    return render(report)
+
+
+@click.command(short_help="Say which draft lengths pay on a measured verify-cost table.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option(
+    "--acceptance",
+    default=None,
+    metavar="RATE|RATES|FILE",
+    callback=_acceptance,
+    help="A rate (0.7), rates by position (0.8,0.6,0.5), or a JSON file of rates or of rounds: predicts "
+    "tokens per second for each K.",
+)
+@click.option(
+    "--noise",
+    type=click.FloatRange(min=0.001, max=0.5),
+    default=0.03,
+    show_default=True,
+    help="Relative error of a time that is given as one number without samples.",
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["device", "interpreter"]),
+    default=None,
+    help="Where tables that do not say it were measured.",
+)
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help="Where the plan goes.  [default: standard output]",
+)
+@click.pass_context
+def plan(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    acceptance: Acceptance | None,
+    noise: float,
+    scope: str | None,
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Find the plateaus of t(S) in each FILE, the draft length at the top of each, and the bar it has to clear.
+
+    FILE is a report of `probe --format json`, a CSV or JSON table of S and ms (medians or samples), or the summary that
+    a Swift runner writes with --json.
+
+    Exit status: 0, 1 when a table was refused, 2 usage.
+    """
+    from probes.plan import plan as run
+    from probes.tables import Table, TableError, read
+
+    tables: list[Table] = []
+    try:
+        for file in files:
+            tables += read(file, scope or "")
+    except TableError as error:
+        raise click.UsageError(str(error)) from None
+    made = run(tables, acceptance, noise)
+    _write(_plan_text(made) if format_ == "text" else _json(made), output)
+    refused = [table["label"] for table in made["tables"] if table["status"] == "refused"]
+    if refused:
+        _say(f"refused: {', '.join(refused)}")
+    ctx.exit(SOMETHING if refused else OK)
+
+
+def _plan_text(made: dict[str, Any]) -> str:
+    from reports.plan_text import render
+
+    return render(made)
+
+
+def _json(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def _write(text: str, output: Path | None) -> None:
+    """To a file, which is replaced whole or not at all, or to standard output."""
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        with click.open_file(str(output), "w", encoding="utf-8", atomic=True) as file:
+            file.write(text)
+    except OSError as error:
+        raise click.UsageError(f"cannot write {str(output)!r}: {error.strerror}") from None
+
+
+def _say(line: str) -> None:
+    click.echo(f"spec-audit: {line}", err=True)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A line that counts on a terminal, and nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda what, done, total: None
+        return
+
+    def show(what: str, done: int, total: int) -> None:
+        of = f"/{total}" if total else ""
+        bar = f" [{'#' * (20 * done // total):20}]" if total else ""
+        click.echo(f"\r\x1b[K{what[:40]} {done}{of}{bar}", nl=False, err=True)
+
+    try:
+        yield show
+    finally:
+        click.echo("\r\x1b[K", nl=False, err=True)
