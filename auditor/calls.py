@@ -46,9 +46,9 @@ def make_function(it: Interpreter, node: cst.FunctionDef | cst.Lambda, name: str
     if "__class_scope__" in env.names:
         assert env.parent is not None
         env = env.parent
-    generator = isinstance(node, cst.FunctionDef) and _yields(node.body)
+    generator = isinstance(node, cst.FunctionDef) and "yield" in frame.statement.text and _yields(node.body)
     is_async = isinstance(node, cst.FunctionDef) and node.asynchronous is not None
-    return Function(name, node, env, defaults, site=Site(frame.statement, node), generator=generator, is_async=is_async)
+    return Function(name, node, env, defaults, site=frame.statement.site(node), generator=generator, is_async=is_async)
 
 
 _yielding: dict[int, tuple[Any, bool]] = {}
@@ -86,7 +86,7 @@ def _decorate(it: Interpreter, decorator: cst.Decorator, function: Value, frame:
             return current
         return current or function
     value = it.eval(expr, frame)
-    site = Site(frame.statement, decorator)
+    site = frame.statement.site(decorator)
     if isinstance(value, (Function, Bound, Class, Native, NativeClass)) or isinstance(value, Instance):
         result = it.call(value, Args([function]), site)
         return function if isinstance(result, Unknown) and isinstance(value, (Native, NativeClass)) else result
@@ -244,7 +244,7 @@ def _missing(it: Interpreter, f: Function, param: cst.Param, site: Site | None) 
     kind = ""
     if param.annotation is not None:
         kind = annotation_kind(param.annotation.annotation)
-    place = Site(f.site.statement, param) if f.site is not None else site
+    place = f.site.statement.site(param) if f.site is not None else site
     return Unknown(f"nothing says what `{name}` of `{f.name}` is", name, kind, places=(place,) if place else ())
 
 

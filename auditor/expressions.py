@@ -42,7 +42,7 @@ from auditor.values import (
 def evaluate(it: Interpreter, node: Any, frame: Frame) -> Value:
     handler = _EVAL.get(type(node))
     if handler is None:
-        return Unknown(f"{type(node).__name__} is not evaluated", places=(Site(frame.statement, node),))
+        return Unknown(f"{type(node).__name__} is not evaluated", places=(frame.statement.site(node),))
     return handler(it, node, frame)
 
 
@@ -62,7 +62,7 @@ def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
     builtin = it.loader.builtins.get(name)
     if builtin is not None:
         return builtin
-    return Unknown(f"the name `{name}` is not defined anywhere that was read", name, places=(Site(frame.statement, node),))
+    return Unknown(f"the name `{name}` is not defined anywhere that was read", name, places=(frame.statement.site(node),))
 
 
 _CONSTANTS = {"None": None, "True": True, "False": False}
@@ -72,7 +72,7 @@ def _name(it: Interpreter, node: cst.Name, frame: Frame) -> Value:
     if node.value in _CONSTANTS:
         found = it.literals.get(id(node))
         if found is None:
-            found = it.literals[id(node)] = Const(_CONSTANTS[node.value], places=(Site(frame.statement, node),))
+            found = it.literals[id(node)] = Const(_CONSTANTS[node.value], places=(frame.statement.site(node),))
         return found
     return lookup(it, node.value, frame, node)
 
@@ -80,7 +80,7 @@ def _name(it: Interpreter, node: cst.Name, frame: Frame) -> Value:
 def _literal(it: Interpreter, node: Any, frame: Frame) -> Value:
     found = it.literals.get(id(node))
     if found is None:
-        found = it.literals[id(node)] = Const(_literal_value(node), places=(Site(frame.statement, node),))
+        found = it.literals[id(node)] = Const(_literal_value(node), places=(frame.statement.site(node),))
     return found
 
 
@@ -101,7 +101,7 @@ def _formatted(it: Interpreter, node: cst.FormattedString, frame: Frame) -> Valu
     out = ""
     sources: list[Value] = []
     for part in node.parts:
-        if isinstance(part, cst.FormattedStringText):
+        if type(part) is cst.FormattedStringText:
             raw = part.value.replace("{{", "{").replace("}}", "}")
             out += raw if "r" in node.prefix.lower() or "\\" not in raw else _unescape(raw)
             continue
@@ -109,7 +109,7 @@ def _formatted(it: Interpreter, node: cst.FormattedString, frame: Frame) -> Valu
         sources.append(value)
         out += format_value(value, _format_spec(it, part, frame), part.conversion)
     result = operators.pattern(out, *sources)
-    result.places = merge_places((Site(frame.statement, node),), result.places)
+    result.places = merge_places((frame.statement.site(node),), result.places)
     return result
 
 
@@ -161,8 +161,8 @@ def _collect(it: Interpreter, elements: Any, frame: Frame) -> tuple[list[Value],
     items: list[Value] = []
     rest: Unknown | None = None
     for e in elements:
-        if isinstance(e, cst.StarredElement):
-            more = iterate(it, it.eval(e.value, frame), Site(frame.statement, e))
+        if type(e) is cst.StarredElement:
+            more = iterate(it, it.eval(e.value, frame), frame.statement.site(e))
             items += more.items
             rest = rest or more.rest
         else:
@@ -175,7 +175,7 @@ def _sequence(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
         items, rest = _collect(it, node.elements, frame)
         if kind == "set":
             items = unique(items)
-        return Seq(kind, items, rest, places=(Site(frame.statement, node),), flags=it.conditions)
+        return Seq(kind, items, rest, places=(frame.statement.site(node),), flags=it.conditions)
 
     return handler
 
@@ -188,13 +188,13 @@ def unique(items: list[Value]) -> list[Value]:
 
 
 def _dict(it: Interpreter, node: cst.Dict, frame: Frame) -> Value:
-    result = Mapping(places=(Site(frame.statement, node),), flags=it.conditions)
+    result = Mapping(places=(frame.statement.site(node),), flags=it.conditions)
     for e in node.elements:
-        if isinstance(e, cst.StarredDictElement):
+        if type(e) is cst.StarredDictElement:
             update_mapping(it, result, it.eval(e.value, frame))
             continue
         key, value = it.eval(e.key, frame), it.eval(e.value, frame)
-        put(result, key, value, Site(frame.statement, e))
+        put(result, key, value, frame.statement.site(e))
     return result
 
 
@@ -221,7 +221,7 @@ def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
 
 
 def _binary(it: Interpreter, node: cst.BinaryOperation, frame: Frame) -> Value:
-    return binary(it, _BINARY[type(node.operator)], it.eval(node.left, frame), it.eval(node.right, frame), Site(frame.statement, node))
+    return binary(it, _BINARY[type(node.operator)], it.eval(node.left, frame), it.eval(node.right, frame), frame.statement.site(node))
 
 
 def binary(it: Interpreter, op: str, a: Value, b: Value, site: Site) -> Value:
@@ -298,11 +298,11 @@ def _comparison(it: Interpreter, node: cst.Comparison, frame: Frame) -> Value:
         if (isinstance(left, Tensor) or isinstance(right, Tensor)) and op not in ("is", "is not", "in", "not in"):
             from auditor.torch.ops import tensor_binary
 
-            one = tensor_binary(it, op, left, right, Site(frame.statement, node))
+            one = tensor_binary(it, op, left, right, frame.statement.site(node))
         else:
             one = operators.compare(op, left, right)
         if isinstance(one, Unknown) and not one.places:
-            one.places = (Site(frame.statement, node),)
+            one.places = (frame.statement.site(node),)
         result = one if result is None else _and(result, one)
         left = right
     assert result is not None
@@ -342,7 +342,7 @@ def _conditional(it: Interpreter, node: cst.IfExp, frame: Frame) -> Value:
 
 
 def _attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
-    obj, site = it.eval(node.value, frame), Site(frame.statement, node)
+    obj, site = it.eval(node.value, frame), frame.statement.site(node)
     try:
         return it.get(obj, node.attr.value, site)
     except RaiseSignal as error:
@@ -350,7 +350,7 @@ def _attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
 
 
 def _subscript(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
-    obj, site = it.eval(node.value, frame), Site(frame.statement, node)
+    obj, site = it.eval(node.value, frame), frame.statement.site(node)
     try:
         return get_item(it, obj, index_of(it, node, frame), site)
     except RaiseSignal as error:
@@ -371,10 +371,10 @@ def index_of(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
 
 
 def _slice_part(it: Interpreter, part: Any, frame: Frame) -> Value:
-    if isinstance(part, cst.Index):
+    if type(part) is cst.Index:
         return it.eval(part.value, frame)
     bounds = [it.eval(x, frame) if x is not None else NONE for x in (part.lower, part.upper, part.step)]
-    return make_slice(*bounds, site=Site(frame.statement, part))
+    return make_slice(*bounds, site=frame.statement.site(part))
 
 
 def _lambda(it: Interpreter, node: cst.Lambda, frame: Frame) -> Value:
@@ -390,7 +390,7 @@ def _await(it: Interpreter, node: cst.Await, frame: Frame) -> Value:
 def _yield(it: Interpreter, node: cst.Yield, frame: Frame) -> Value:
     value: Value = NONE
     if isinstance(node.value, cst.From):
-        source = iterate(it, it.eval(node.value.item, frame), Site(frame.statement, node))
+        source = iterate(it, it.eval(node.value.item, frame), frame.statement.site(node))
         items, rest = source.items, source.rest
     else:
         items, rest = [it.eval(node.value, frame) if node.value is not None else NONE], None
@@ -414,7 +414,7 @@ def _named(it: Interpreter, node: cst.NamedExpr, frame: Frame) -> Value:
 
 def _comprehension(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
     def handler(it: Interpreter, node: Any, frame: Frame) -> Value:
-        site = Site(frame.statement, node)
+        site = frame.statement.site(node)
         out: Value = Mapping(places=(site,)) if kind == "dict" else Seq(kind, [], places=(site,))
         scope = Env(parent=frame.env, redirect={"": frame.env})
         inner = replace(frame, env=scope)
@@ -442,7 +442,7 @@ def _comprehension(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
 def _call(it: Interpreter, node: cst.Call, frame: Frame) -> Value:
     function = it.eval(node.func, frame)
     args = Args()
-    site = Site(frame.statement, node)
+    site = frame.statement.site(node)
     for a in node.args:
         value = it.eval(a.value, frame)
         if a.star == "*":
@@ -459,7 +459,7 @@ def _call(it: Interpreter, node: cst.Call, frame: Frame) -> Value:
             args.pos.append(value)
     if isinstance(function, Function) and function.name == "super":
         return function
-    if isinstance(node.func, cst.Name) and node.func.value in _FRAME_CALLS:
+    if type(node.func) is cst.Name and node.func.value in _FRAME_CALLS:
         handled = _FRAME_CALLS[node.func.value](it, function, args, frame, site)
         if handled is not None:
             return handled

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from auditor.places import Site
 from auditor.sources import SourceFile
 
 
@@ -34,6 +35,14 @@ class Statement:
     _nodes: tuple[cst.BaseStatement, ...] | None = field(default=None, repr=False)
     _module: cst.Module | None = field(default=None, repr=False)
     _lines: dict[int, int] | None = field(default=None, repr=False)
+    _sites: dict[int, Site] = field(default_factory=dict, repr=False)
+
+    def site(self, node: object) -> Site:
+        """The place of `node`, which belongs to this statement."""
+        found = self._sites.get(id(node))
+        if found is None:
+            found = self._sites[id(node)] = Site(self, node)
+        return found
 
     @property
     def nodes(self) -> tuple[cst.BaseStatement, ...]:

@@ -50,7 +50,7 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
             base = base.options[0]
         bases.append(base)
     env = Env({"__class_scope__": NONE, "__annotations__": Mapping()}, parent=frame.env)
-    cls = Class(node.name.value, tuple(bases), env, node, Site(frame.statement, node))
+    cls = Class(node.name.value, tuple(bases), env, node, frame.statement.site(node))
     inner = replace(frame, env=env)
     it.run_block(node.body.body, inner)
     for v in env.names.values():
@@ -63,7 +63,7 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
     for decorator in reversed(node.decorators):
         value = it.eval(decorator.decorator, frame)
         if isinstance(value, (Function, Bound, Native)):
-            result = it.call(value, Args([out]), Site(frame.statement, decorator))
+            result = it.call(value, Args([out]), frame.statement.site(decorator))
             out = out if isinstance(result, Unknown) else result
     return out
 
@@ -72,7 +72,7 @@ def mro(cls: Value) -> tuple[Value, ...]:
     """The method resolution order; bases that are no classes of ours (externals, unknowns) stay in it."""
     if not isinstance(cls, (Class, NativeClass)):
         return (cls,)
-    if isinstance(cls, Class) and cls.mro_cache is not None:
+    if cls.mro_cache is not None:
         return cls.mro_cache
     sequences = [list(mro(b)) for b in cls.bases] + [list(cls.bases)]
     out: list[Value] = [cls]
@@ -81,8 +81,7 @@ def mro(cls: Value) -> tuple[Value, ...]:
         out.append(head)
         sequences = [[x for x in s if x is not head] if head in s else s for s in sequences]
     result = tuple(out)
-    if isinstance(cls, Class):
-        cls.mro_cache = result
+    cls.mro_cache = result
     return result
 
 

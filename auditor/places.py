@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from auditor.modules import Statement
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """A node inside a top-level statement of a source file, or (no node) the statement's first line."""
+    """A node inside a top-level statement of a source file, or (no node) the statement's first line.
+
+    Made by `Statement.site`, once for each node: two sites are the same place only when they are the same object.
+    """
 
     statement: Statement = field(repr=False)
-    node: Any = field(default=None, repr=False, compare=True)
+    node: Any = field(default=None, repr=False)
     note: str = ""
 
     @property
@@ -33,14 +36,3 @@ class Site:
 
     def place(self, note: str = "") -> Place:
         return Place(self.path, self.line, note or self.note)
-
-    def __hash__(self) -> int:
-        return hash((id(self.statement), id(self.node), self.note))
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Site)
-            and self.statement is other.statement
-            and self.node is other.node
-            and self.note == other.note
-        )

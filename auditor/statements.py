@@ -46,7 +46,7 @@ def run_block(it: Interpreter, body: Sequence[Any], frame: Frame) -> Signal:
 
 def run(it: Interpreter, node: Any, frame: Frame) -> Signal:
     it.tick()
-    if isinstance(node, cst.SimpleStatementLine):
+    if type(node) is cst.SimpleStatementLine:
         for small in node.body:
             signal = _RUN[type(small)](it, small, frame)
             if signal is not None:
@@ -60,7 +60,7 @@ def run(it: Interpreter, node: Any, frame: Frame) -> Signal:
 
 
 def _expr(it: Interpreter, node: cst.Expr, frame: Frame) -> Signal:
-    if not isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString)):
+    if type(node.value) not in (cst.SimpleString, cst.ConcatenatedString):
         it.eval(node.value, frame)
     return None
 
@@ -89,7 +89,7 @@ def _augmented(it: Interpreter, node: cst.AugAssign, frame: Frame) -> Signal:
     old = it.eval(node.target, frame)
     operand = it.eval(node.value, frame)
     op = _AUGMENTED[type(node.operator)]
-    site = Site(frame.statement, node)
+    site = frame.statement.site(node)
     if op == "+" and isinstance(old, Seq) and old.kind == "list":
         more = iterate(it, operand, site)
         it.heap.touch(old)
@@ -104,21 +104,22 @@ def _augmented(it: Interpreter, node: cst.AugAssign, frame: Frame) -> Signal:
 
 def assign(it: Interpreter, target: Any, value: Value, frame: Frame) -> None:
     """Bind `value` to an assignment target."""
-    if isinstance(target, cst.Name):
+    kind = type(target)
+    if kind is cst.Name:
         env = frame.env.redirect.get(target.value, frame.env)
         it.heap.touch(env)
         env.names[target.value] = it.tag(value)
-    elif isinstance(target, cst.Attribute):
+    elif kind is cst.Attribute:
         obj = it.eval(target.value, frame)
-        it.set(obj, target.attr.value, it.tag(value), Site(frame.statement, target))
-    elif isinstance(target, cst.Subscript):
+        it.set(obj, target.attr.value, it.tag(value), frame.statement.site(target))
+    elif kind is cst.Subscript:
         from auditor.expressions import index_of
 
         obj = it.eval(target.value, frame)
-        set_item(it, obj, index_of(it, target, frame), it.tag(value), Site(frame.statement, target))
-    elif isinstance(target, (cst.Tuple, cst.List)):
+        set_item(it, obj, index_of(it, target, frame), it.tag(value), frame.statement.site(target))
+    elif kind is cst.Tuple or kind is cst.List:
         starred = next((i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), None)
-        parts = unpack(it, value, len(target.elements), starred, Site(frame.statement, target))
+        parts = unpack(it, value, len(target.elements), starred, frame.statement.site(target))
         for element, part in zip(target.elements, parts, strict=True):
             assign(it, element.value, part, frame)
 
@@ -136,7 +137,7 @@ def _delete(it: Interpreter, node: cst.Del, frame: Frame) -> Signal:
         elif isinstance(t, cst.Subscript):
             from auditor.expressions import index_of
 
-            delete_item(it, it.eval(t.value, frame), index_of(it, t, frame), Site(frame.statement, t))
+            delete_item(it, it.eval(t.value, frame), index_of(it, t, frame), frame.statement.site(t))
     return None
 
 
@@ -187,7 +188,7 @@ def _nonlocal(it: Interpreter, node: cst.Nonlocal, frame: Frame) -> Signal:
 def _import(it: Interpreter, node: cst.Import, frame: Frame) -> Signal:
     for alias in node.names:
         dotted = cst.Module([]).code_for_node(alias.name)
-        site = Site(frame.statement, node)
+        site = frame.statement.site(node)
         module = it.loader.import_module(it, dotted, frame.module, site)
         if alias.asname is not None:
             assign(it, alias.asname.name, module, frame)
@@ -200,7 +201,7 @@ def _import(it: Interpreter, node: cst.Import, frame: Frame) -> Signal:
 
 def _import_from(it: Interpreter, node: cst.ImportFrom, frame: Frame) -> Signal:
     dotted = cst.Module([]).code_for_node(node.module) if node.module is not None else ""
-    site = Site(frame.statement, node)
+    site = frame.statement.site(node)
     level = len(node.relative)
     if isinstance(node.names, cst.ImportStar):
         it.loader.import_star(it, dotted, level, frame, site)
@@ -276,13 +277,25 @@ def _leaves(node: cst.If) -> bool:
 
 
 def _has_exit(node: Any) -> bool:
-    if isinstance(node, (cst.Return, cst.Raise, cst.Continue, cst.Break)):
-        return True
-    if isinstance(node, cst.Call):
-        return isinstance(node.func, cst.Attribute) and node.func.attr.value in ("exit", "error", "_exit")
-    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-        return False
-    return any(_has_exit(c) for c in node.children)
+    """Whether a statement, a block or an `else` part returns, raises, jumps or ends the process."""
+    match node:
+        case cst.Return() | cst.Raise() | cst.Continue() | cst.Break():
+            return True
+        case cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name(value=name)))):
+            return name in ("exit", "error", "_exit")
+        case cst.SimpleStatementLine(body=body) | cst.SimpleStatementSuite(body=body):
+            return any(_has_exit(n) for n in body)
+        case cst.IndentedBlock(body=body):
+            return any(_has_exit(n) for n in body)
+        case cst.If(body=body, orelse=orelse) | cst.For(body=body, orelse=orelse) | cst.While(body=body, orelse=orelse):
+            return _has_exit(body) or _has_exit(orelse)
+        case cst.Else(body=body) | cst.With(body=body) | cst.Finally(body=body) | cst.ExceptHandler(body=body):
+            return _has_exit(body)
+        case cst.Try(body=body, handlers=handlers, orelse=orelse):
+            return _has_exit(body) or _has_exit(orelse) or any(_has_exit(h) for h in handlers)
+        case cst.Match(cases=cases):
+            return any(_has_exit(c.body) for c in cases)
+    return False
 
 
 Keep = Callable[[Value], bool]
@@ -388,7 +401,7 @@ def match_pattern(it: Interpreter, pattern: Any, subject: Value, frame: Frame) -
 
 
 def _for(it: Interpreter, node: cst.For, frame: Frame) -> Signal:
-    source = iterate(it, it.eval(node.iter, frame), Site(frame.statement, node.iter))
+    source = iterate(it, it.eval(node.iter, frame), frame.statement.site(node.iter))
 
     def body(item: Value) -> Signal:
         assign(it, node.target, item, frame)
@@ -559,7 +572,7 @@ def _while(it: Interpreter, node: cst.While, frame: Frame) -> Signal:
 
 
 def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, emit: Callable[[], None]) -> None:
-    source = iterate(it, it.eval(clause.iter, frame), Site(frame.statement, clause.iter))
+    source = iterate(it, it.eval(clause.iter, frame), frame.statement.site(clause.iter))
 
     def body(item: Value) -> Signal:
         assign(it, clause.target, item, frame)
@@ -653,7 +666,7 @@ def _with(it: Interpreter, node: cst.With, frame: Frame) -> Signal:
     for item in node.items:
         manager = it.eval(item.item, frame)
         managers.append(manager)
-        entered = _enter(it, manager, Site(frame.statement, item))
+        entered = _enter(it, manager, frame.statement.site(item))
         swallow = swallow or _suppresses(manager)
         if item.asname is not None:
             assign(it, item.asname.name, entered, frame)

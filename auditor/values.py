@@ -227,6 +227,7 @@ class NativeClass(Value):
     bases: tuple[Value, ...] = ()
     attributes: dict[str, Value] = field(default_factory=dict)
     closed: bool = False
+    mro_cache: tuple[Value, ...] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -338,14 +339,19 @@ FALSE = Const(False)
 
 def merge_places(*groups: Iterable[Site]) -> tuple[Site, ...]:
     """The first few distinct places, in order."""
-    out: list[Site] = []
+    out: tuple[Site, ...] = ()
     for g in groups:
+        if not g or g is out:
+            continue
+        if not out:
+            out = g if type(g) is tuple else tuple(g)
+            continue
         for p in g:
             if p not in out:
-                out.append(p)
-                if len(out) == MAX_PLACES:
-                    return tuple(out)
-    return tuple(out)
+                out = (*out, p)
+        if len(out) >= MAX_PLACES:
+            return out[:MAX_PLACES]
+    return out
 
 
 def merge_flags(values: Iterable[Value]) -> frozenset[str]:
