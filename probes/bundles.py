@@ -5,6 +5,7 @@ Only files are read here, so this part works without any runtime.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 INSTALL = "pip install 'spec-audit[coreai]'"
 _METADATA_LIMIT = 16 * 2**20
+_HASH_LIMIT = 2**31
 _CHILD_KINDS = (".aimodel", ".mlpackage", ".mlmodelc")
 
 
@@ -90,8 +92,9 @@ def _aimodel(path: Path, role: str) -> Asset:
 def _own_metadata(path: Path) -> dict[str, Any]:
     """What an asset's own metadata says: custom values may name the vocabulary size and the context length."""
     file = path / "metadata.json"
+    notes = _hash_notes(path)
     if not file.is_file():
-        return {"notes": ("metadata.json is missing",)}
+        return {"notes": (*notes, "metadata.json is missing")}
     data = _json(file)
     custom = data.get("creatorDefinedMetadata") or data.get("creator_defined_metadata") or {}
     flat = {**data, **custom} if isinstance(custom, dict) else data
@@ -99,7 +102,20 @@ def _own_metadata(path: Path) -> dict[str, Any]:
         "vocab": _number(flat.get("vocab_size")),
         "context": _number(flat.get("max_context_length")),
         "metadata": data,
+        "notes": notes,
     }
+
+
+def _hash_notes(path: Path) -> tuple[str, ...]:
+    """What main.hash (the SHA-256 of the program) says. A mismatch is told, and what becomes of it is the runtime's."""
+    program, stored = path / "main.mlirb", path / "main.hash"
+    if not stored.is_file() or stored.stat().st_size != 32:
+        return ()
+    if program.stat().st_size > _HASH_LIMIT:
+        return ("main.hash was not checked: the program is large",)
+    with program.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").digest()
+    return () if digest == stored.read_bytes() else ("main.mlirb does not match main.hash: damaged, or edited since",)
 
 
 def _language_bundle(path: Path) -> Bundle:

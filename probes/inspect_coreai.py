@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from probes.backend import Inspection
+from probes.backend import BackendError, Inspection
 from probes.signature import DYNAMIC, Port, Signature
 
 PROGRAM_LIMIT = 512 * 2**20
@@ -25,8 +25,9 @@ def inspect(path: str) -> Inspection:
 
     asset = AIModelAsset.load(path)
     summary = asset.summary(include_statistics=False)
-    if summary is None:
-        return Inspection((), {}, ("the asset has no source program",))
+    if summary is None or not summary.function_names:
+        # A program that cannot be parsed has no functions here, and asking for its text would end the process.
+        raise BackendError("no entry point can be read from main.mlirb: it is corrupt or cut short; export it again")
     signatures = tuple(
         Signature(
             name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +193,7 @@ class _Probe:
                 result = run.value(step) or _failed(name, run.results[step])
                 if name == REPEAT and result["ran"]:
                     result = merge(result, fresh.value(step), fresh.failure(step))
+                    result["died"] = fresh.results[step].died
                 subject.gates.append({"question": gate(name).QUESTION, **result})
 
     def _gate_step(self, subject: Subject, name: str) -> dict[str, Any]:
@@ -223,8 +224,7 @@ class _Probe:
         for subject, context, step in keys:
             raw = run.value(step)
             if raw is None:
-                reasons = [f"at context {context}: {run.failure(step)}"]
-                subject.costs.append(_no_cost(self.scope, context, self.options, reasons))
+                subject.costs.append(_no_cost(self.scope, context, self.options, run.results[step]))
             else:
                 weights = self.bundle.main.weight_bytes
                 cost = judged(raw, self.scope, weights, limit, subject.experts)
@@ -313,14 +313,15 @@ def decode_graph(graphs: Sequence[Mapping[str, Any]], named: Sequence[str], aske
 
 def _failed(name: str, result: StepResult) -> dict[str, Any]:
     """A gate that gave no answer. A refusal by the runtime is an answer about the graph; a death is not."""
-    failed = replace(GateResult.not_run(name, f"not run: {result.failure}")).as_json()
+    failed = GateResult.not_run(name, f"not run: {result.failure}").as_json()
     return {**failed, "died": result.died}
 
 
-def _no_cost(scope: str, context: int, options: ProbeOptions, reasons: Sequence[str]) -> dict[str, Any]:
+def _no_cost(scope: str, context: int, options: ProbeOptions, result: StepResult) -> dict[str, Any]:
     return {
         "status": "refused",
-        "reasons": list(reasons),
+        "reasons": [result.failure],
+        "died": result.died,
         "scope": scope,
         "context": context,
         "capacity": options.sweep_capacity(),

@@ -110,8 +110,8 @@ def _follow(child: _Child, seconds: float, listener: Listener, run: Run) -> str:
             slow = child.running()
             how = f"took longer than {seconds if current else STARTUP_SECONDS:g} s" if slow else child.epitaph()
             if current:
-                run.results[current] = StepResult(failure=f"the child process {how}", died=True)
-                return f"not run: the step before it {how}" if slow else ""
+                run.results[current] = StepResult(failure=f"at {current} the child process {how}", died=True)
+                return f"{current} before it {how}" if slow else ""
             return "" if ready and not slow else f"the child process {how} before its first step"
         listener(event, child.pid)
         kind = event["event"]
@@ -206,9 +206,10 @@ class _Child:
         return False
 
     def epitaph(self) -> str:
-        """How the child ended, with the last line that it left on standard error."""
+        """How the child ended, with the last error (else the last line) that it left on standard error."""
         code = self._process.returncode
-        last = next((line for line in reversed(self._stderr) if line), "")
+        spoken = [line for line in self._stderr if "error:" in line.lower()] or list(self._stderr)
+        last = spoken[-1] if spoken else ""
         tail = f" ({last})" if last else ""
         if code is not None and code < 0:
             try:
