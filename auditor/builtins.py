@@ -58,12 +58,16 @@ def _len(it: Interpreter, args: Args, site: Site | None) -> Value:
     return length(it, args.pos[0], site)
 
 
+MAX_RANGE = 12
+"""A longer range counts as one of unknown length: layers are alike, and one that is not shows as a branch on its index."""
+
+
 def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
     bounds = [as_dim(a) for a in args.pos]
     if all(isinstance(b, int) for b in bounds):
         numbers = range(*[b for b in bounds if isinstance(b, int)])
         flags, places = merge_flags(args.pos), merge_places(*(a.places for a in args.pos))
-        if len(numbers) <= 512:
+        if len(numbers) <= MAX_RANGE:
             return Seq("list", [Const(n, places=places, flags=flags) for n in numbers], places=places, flags=flags)
     index = Unknown("an index of a loop of unknown length", _index_name(args.pos, site), "int", places=_here(site))
     index.flags = merge_flags(args.pos)

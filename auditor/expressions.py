@@ -87,6 +87,11 @@ def _literal(it: Interpreter, node: Any, frame: Frame) -> Value:
 def _literal_value(node: Any) -> Any:
     if isinstance(node, cst.Ellipsis):
         return ...
+    text: str = node.value
+    if text.isdigit() and (text[0] != "0" or text == "0"):
+        return int(text)
+    if text[0] in "\"'" and "\\" not in text and len(text) > 1 and text[1] != text[0]:
+        return text[1:-1]
     try:
         return ast.literal_eval(node.value)
     except (ValueError, SyntaxError, MemoryError):
