@@ -303,7 +303,7 @@ Keep = Callable[[Value], bool]
 
 def narrowed(it: Interpreter, test: Any, taken: bool, frame: Frame, thunk: Callable[[], T]) -> T:
     """Run an arm knowing that `test` was true or false: unions in simple tests lose the options that contradict it."""
-    for target, keep in _narrowing(test, taken):
+    for target, keep in _narrowing(it, test, taken, frame):
         if isinstance(target, cst.Name):
             holder: Any = frame.env
             names = frame.env.names
@@ -322,15 +322,20 @@ def narrowed(it: Interpreter, test: Any, taken: bool, frame: Frame, thunk: Calla
     return thunk()
 
 
-def _narrowing(test: Any, taken: bool) -> list[tuple[Any, Keep]]:
+def _narrowing(it: Interpreter, test: Any, taken: bool, frame: Frame) -> list[tuple[Any, Keep]]:
     """(name or attribute, which of its options agree with the outcome) for the simple parts of a test."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return _narrowing(test.expression, not taken)
+        return _narrowing(it, test.expression, not taken, frame)
     if _narrowable(test):
         return [(test, lambda v: operators.truth(v) is not (not taken))]
+    if _is_isinstance(test):
+        subject, cls = test.args[0].value, it.eval(test.args[1].value, frame)
+        from auditor.objects import is_instance
+
+        return [(subject, lambda v: is_instance(it, v, cls) is not (not taken))]
     if isinstance(test, cst.BooleanOperation):
         if isinstance(test.operator, cst.And) == taken:
-            return [*_narrowing(test.left, taken), *_narrowing(test.right, taken)]
+            return [*_narrowing(it, test.left, taken, frame), *_narrowing(it, test.right, taken, frame)]
         return []
     if isinstance(test, cst.Comparison) and _narrowable(test.left) and len(test.comparisons) == 1:
         target = test.comparisons[0]
@@ -339,6 +344,12 @@ def _narrowing(test: Any, taken: bool) -> list[tuple[Any, Keep]]:
                 wanted = isinstance(target.operator, cst.Is) == taken
                 return [(test.left, lambda v: operators.identical(v, NONE) is not (not wanted))]
     return []
+
+
+def _is_isinstance(test: Any) -> bool:
+    if not (isinstance(test, cst.Call) and isinstance(test.func, cst.Name) and test.func.value == "isinstance"):
+        return False
+    return len(test.args) == 2 and _narrowable(test.args[0].value)
 
 
 def _narrowable(node: Any) -> bool:
