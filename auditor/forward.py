@@ -93,16 +93,17 @@ def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tup
     return []
 
 
-def symbolic(value: Value, query_axis: int | None, dynamic: dict[int, str], name: str, as_query: Dim) -> Tensor | None:
-    """The example tensor with the query axis and the other dynamic axes made symbolic."""
+def symbolic(value: Value, rows: set[int], dynamic: dict[int, str], name: str, as_query: Dim) -> Tensor | None:
+    """The example tensor with its query axes (`rows`) and the other axes that are not fixed made symbolic."""
     if not isinstance(value, Tensor) or value.shape is None:
         return None
     shape = list(value.shape)
     for axis, label in dynamic.items():
         if -len(shape) <= axis < len(shape):
             shape[axis] = dims.symbol(_named(label or f"{name}[{axis}]"))
-    if query_axis is not None and query_axis < len(shape):
-        shape[query_axis] = as_query
+    for axis in rows:
+        if axis < len(shape):
+            shape[axis] = as_query
     return replace(value, shape=tuple(shape), base=storage(name, "input"), cuts=(), tags=frozenset(), data=None)
 
 

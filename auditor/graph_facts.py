@@ -27,12 +27,16 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One declared input: axes that are dynamic (or None when that is not known), and the example value."""
+    """One declared input: its axes that are not fixed (None when that is not known), and the example value.
+
+    `parameter` is the parameter of `forward` that it is bound to, when that has another name.
+    """
 
     name: str
     value: Value
     axes: dict[int, Dimension] | None
     source: Value | None = None
+    parameter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,10 +285,14 @@ def _followed(outcome: Outcome) -> bool:
 
 
 def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input, ...]:
+    shared = (q.axes or {}).get(query_axis(q)) if q is not None else None
     out = []
     for n, i in enumerate(d.inputs):
-        axes = {a: x.label for a, x in (i.axes or {}).items() if x.dynamic}
-        out.append(Input(i.name, i.value, symbolic(i.value, query_axis(i) if i is q else None, axes, i.name, width), n))
+        axes = {a: x.label for a, x in (i.axes or {}).items() if x.dynamic or x.widths}
+        rows = {a for a, x in (i.axes or {}).items() if shared is not None and x.source is shared.source and x.source is not None}
+        if i is q:
+            rows.add(query_axis(i))
+        out.append(Input(i.parameter or i.name, i.value, symbolic(i.value, rows, axes, i.name, width), n))
     return tuple(out)
 
 

@@ -264,6 +264,8 @@ class Loader:
         known = self.patched.get(dotted) or self.natives.get(dotted)
         if known is not None:
             return known
+        if dotted.startswith("transformers.") and dotted.endswith("ForCausalLM"):
+            return self.natives["transformers.AutoModelForCausalLM"]
         found = self.externals.get(dotted)
         if found is None:
             found = self.externals[dotted] = External(dotted, places=places)

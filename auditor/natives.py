@@ -6,7 +6,7 @@ from functools import cache
 
 from auditor import stdlib
 from auditor.builtins import builtin_names
-from auditor.frameworks import coreai_torch, torch_export
+from auditor.frameworks import coreai_torch, coremltools, torch_export
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
 from auditor.loader import Loader
@@ -33,6 +33,7 @@ def natives() -> dict[str, Value]:
         **transformers.NATIVES,
         **torch_export.NATIVES,
         **coreai_torch.NATIVES,
+        **coremltools.NATIVES,
         **{name: _holder(name) for name in tables().holds_module},
     }
 

@@ -17,6 +17,7 @@ class Tables:
     words: tuple[str, ...]
     keeps_module: frozenset[str]
     holds_module: frozenset[str]
+    keeps_model: frozenset[str]
     harmless: frozenset[str]
     data: frozenset[str]
     layers: tuple[dict[str, Any], ...]
@@ -36,6 +37,7 @@ def tables() -> Tables:
         tuple(dict.fromkeys(union("prefilter"))),
         frozenset(union("keeps_module")),
         frozenset(union("holds_module")),
+        frozenset(union("keeps_model")),
         frozenset(union("harmless")),
         frozenset(union("data")),
         tuple(layer for d in data for layer in d.get("layer", ())),

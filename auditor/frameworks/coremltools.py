@@ -1,0 +1,215 @@
+"""coremltools: `convert` with its input, shape and state types, and the models that it makes."""
+
+from __future__ import annotations
+
+from auditor.containers import iterate
+from auditor.expressions import format_value
+from auditor.frameworks.coreai_torch import Staged, declared_inputs
+from auditor.frameworks.tables import tables
+from auditor.frameworks.torch_export import Program, forward_of, parameter_names
+from auditor.graph_facts import Declaration, Declared, Dimension, compute
+from auditor.interpreter import Interpreter
+from auditor.objects import OBJECT
+from auditor.places import Site
+from auditor.sinks import Export
+from auditor.torch.tensors import size
+from auditor.values import (
+    NONE,
+    Args,
+    Class,
+    Const,
+    Instance,
+    Native,
+    NativeClass,
+    Seq,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    merge_flags,
+    text_of,
+)
+
+
+def _record(*names: str):  # type: ignore[no-untyped-def]
+    """A constructor that keeps its arguments as attributes, by position or name."""
+
+    def init(it: Interpreter, args: Args, site: Site | None) -> Value:
+        obj = args.pos[0]
+        assert isinstance(obj, Instance)
+        for name, value in zip(names, args.pos[1:], strict=False):
+            obj.attrs[name] = value
+        obj.attrs.update({k: v for k, v in args.kw.items() if k in names})
+        if args.more is not None:
+            for name in names:
+                obj.attrs.setdefault(name, args.more.child(f".{name}"))
+        obj.flags = merge_flags(args.all())
+        return NONE
+
+    return init
+
+
+RANGE = NativeClass("coremltools.RangeDim", {"__init__": _record("lower_bound", "upper_bound", "default", "symbol")}, (OBJECT,))
+SHAPE = NativeClass("coremltools.Shape", {"__init__": _record("shape", "default")}, (OBJECT,))
+ENUMERATED = NativeClass("coremltools.EnumeratedShapes", {"__init__": _record("shapes", "default")}, (OBJECT,))
+TENSOR_TYPE = NativeClass("coremltools.TensorType", {"__init__": _record("name", "shape", "dtype", "default_value")}, (OBJECT,))
+IMAGE_TYPE = NativeClass("coremltools.ImageType", {"__init__": _record("name", "shape", "scale", "bias")}, (OBJECT,))
+STATE_TYPE = NativeClass("coremltools.StateType", {"__init__": _record("wrapped_type", "name")}, (OBJECT,))
+
+
+def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
+    model = args.get(0, "model") or NONE
+    return it.each(model, lambda m: _convert_one(it, m, args, site))
+
+
+def _convert_one(it: Interpreter, model: Value, args: Args, site: Site | None) -> Value:
+    assert site is not None
+    declaration = declare(it, model, args, site)
+    module = declaration.module
+    family = module.cls.name if isinstance(module, Instance) and isinstance(module.cls, (Class, NativeClass)) else ""
+    export = Export(site, tuple(it.stack), "main", compute(it, declaration), family, it.conditions)
+    it.sinks.export(export)
+    return Instance(MODEL, payload=Staged([export]), places=(site,))
+
+
+def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaration:
+    """The `convert` call as a declaration."""
+    program = model.payload if isinstance(model, Instance) and isinstance(model.payload, Program) else None
+    module = program.module if program is not None else model
+    more = args.more if "inputs" not in args.kw and program is None else None
+    given = args.kw.get("inputs")
+    inputs: list[Declared] = declared_inputs(program) if program is not None else []
+    if given is not None and not (isinstance(given, Const) and given.value is None):
+        inputs, unknown = _inputs(it, module, given, site)
+        more = more or unknown
+    outputs = args.kw.get("outputs")
+    states = args.kw.get("states")
+    state_names: tuple[str, ...] | Unknown | None = None if program is not None else ()
+    if states is not None and not (isinstance(states, Const) and states.value is None):
+        state_names = _names(it, states, site)
+    elif args.more is not None:
+        state_names = args.more
+    output_names = _names(it, outputs, site) if outputs is not None else None
+    names = tuple(i.name for i in inputs) if more is None else None
+    return Declaration(
+        module, tuple(inputs), names, output_names if isinstance(output_names, tuple) else None, state_names, states, more, site
+    )
+
+
+def _names(it: Interpreter, value: Value, site: Site) -> tuple[str, ...] | Unknown | None:
+    """The names of a list of types; an unnamed state has the name of its position."""
+    if isinstance(value, Const) and value.value is None:
+        return None
+    source = iterate(it, value, site)
+    if source.rest is not None:
+        return source.rest
+    out: list[str] = []
+    for n, item in enumerate(source.items):
+        for one in getattr(item, "items", (item,)) if type(item).__name__ == "Star" else (item,):
+            name = text_of(one.attrs.get("name", NONE)) if isinstance(one, Instance) else None
+            inner = one.attrs.get("wrapped_type") if isinstance(one, Instance) else None
+            if name is None and isinstance(inner, Instance):
+                name = text_of(inner.attrs.get("name", NONE))
+            if name is None and not isinstance(one, Instance):
+                return Unknown("a type that is not known", places=one.places or value.places)
+            out.append(name or f"#{n}")
+    return tuple(out)
+
+
+def _inputs(it: Interpreter, module: Value, given: Value, site: Site) -> tuple[list[Declared], Unknown | None]:
+    parameters = parameter_names(forward_of(it, module, site))
+    source = iterate(it, given, site)
+    out: list[Declared] = []
+    for n, item in enumerate(source.items):
+        one = item.items[0] if type(item).__name__ == "Star" else item
+        parameter = parameters[n] if n < len(parameters) else f"arg{n}"
+        out.append(_input(it, one, parameter, site))
+    return out, source.rest
+
+
+def _input(it: Interpreter, item: Value, parameter: str, site: Site) -> Declared:
+    if isinstance(item, Union):
+        options = [_input(it, o, parameter, site) for o in item.options]
+        same = all(o.axes == options[0].axes for o in options)
+        return options[0] if same else Declared(options[0].name, options[0].value, None, item, parameter)
+    if not isinstance(item, Instance):
+        return Declared(parameter, item, None, item if isinstance(item, Unknown) else None, parameter)
+    name = text_of(item.attrs.get("name", NONE)) or parameter
+    shape = item.attrs.get("shape")
+    value, axes = _shape(it, shape, item, site)
+    return Declared(name, value, axes, shape if shape is not None else item, parameter)
+
+
+def _shape(it: Interpreter, shape: Value | None, item: Instance, site: Site) -> tuple[Value, dict[int, Dimension] | None]:
+    """(example tensor, flexible axes) of an input type."""
+    if isinstance(shape, Instance) and shape.cls is SHAPE:
+        shape = shape.attrs.get("shape")
+    if isinstance(shape, Instance) and shape.cls is ENUMERATED:
+        return _enumerated(it, shape, site)
+    if shape is None:
+        return Tensor(None, reason=Unknown("an input without a shape", places=item.places)), None
+    source = iterate(it, shape, site)
+    if not source.exact:
+        reason = source.rest or Unknown("a shape of unknown rank", places=shape.places)
+        return Tensor(None, reason=reason), None
+    dims_: list[object] = []
+    axes: dict[int, Dimension] = {}
+    for n, d in enumerate(source.items):
+        if isinstance(d, Instance) and d.cls is RANGE:
+            axes[n] = Dimension(True, label=f"range{d.born}", source=d)
+            default = size(d.attrs.get("default", NONE))
+            dims_.append(default if isinstance(default, int) and default > 0 else 1)
+            continue
+        one = size(d)
+        if one is None:
+            return Tensor(None, reason=Unknown("a dimension that is not known", places=d.places or shape.places)), None
+        dims_.append(one)
+    return Tensor(tuple(dims_), _dtype(item), places=shape.places or item.places, flags=merge_flags([shape, *source.items])), axes  # type: ignore[arg-type]
+
+
+def _dtype(item: Instance) -> str:
+    given = item.attrs.get("dtype")
+    name = getattr(given, "dotted", "") or getattr(given, "name", "") or ""
+    return str(name).rsplit(".", 1)[-1]
+
+
+def _enumerated(it: Interpreter, shape: Instance, site: Site) -> tuple[Value, dict[int, Dimension] | None]:
+    shapes = [iterate(it, s, site) for s in iterate(it, shape.attrs.get("shapes", NONE), site).items]
+    rows = [[size(d) for d in s.items] for s in shapes if s.exact]
+    if not rows or len(rows) != len(shapes) or any(len(r) != len(rows[0]) or None in r for r in rows):
+        return Tensor(None, reason=Unknown("enumerated shapes that are not known", places=shape.places)), None
+    axes: dict[int, Dimension] = {}
+    for n in range(len(rows[0])):
+        widths = {r[n] for r in rows}
+        if len(widths) > 1 and all(isinstance(w, int) for w in widths):
+            axes[n] = Dimension(False, widths=tuple(sorted(w for w in widths if isinstance(w, int))), source=shape)
+    return Tensor(tuple(d for d in rows[0] if d is not None), places=shape.places), axes
+
+
+def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
+    model, path = args.pos[0], args.get(1, "save_path", "path")
+    if isinstance(model, Instance) and isinstance(model.payload, Staged) and path is not None:
+        for export in model.payload.exports:
+            export.bundle = export.bundle or format_value(path, "", None)
+            export.flags = export.flags | path.flags
+    return NONE
+
+
+def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
+    name = text_of(args.pos[1]) or ""
+    return Unknown(f"`{name}` of a converted model", f"MLModel.{name}", places=(site,) if site else ())
+
+
+MODEL = NativeClass("coremltools.models.MLModel", {"save": _save, "__getattr__": _getattr}, (OBJECT,))
+
+
+def _same_model(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return args.get(0, "mlmodel", "model") or NONE
+
+
+NATIVES: dict[str, Value] = {
+    "coremltools.convert": Native("coremltools.convert", _convert),
+    "coremltools.converters.convert": Native("coremltools.convert", _convert),
+    **{c.name: c for c in (RANGE, SHAPE, ENUMERATED, TENSOR_TYPE, IMAGE_TYPE, STATE_TYPE)},
+    **{name: Native(name, _same_model) for name in tables().keeps_model},
+}
