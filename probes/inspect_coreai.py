@@ -14,8 +14,8 @@ PROGRAM_LIMIT = 512 * 2**20
 """Programs beyond this many bytes are not read as text: reading one costs as much memory as its weights."""
 
 _TYPE = re.compile(r"\((?P<dtype>\w+), ?(?P<dims>[^)]*)\)|\((?P<scalar>\w+)\)")
-_GRAPH = re.compile(r"coreai\.graph (?:private )?@(?P<name>[\w.$-]+)")
-_CALL = re.compile(r"(?:invoke|call) @(?P<name>[\w.$-]+)")
+_GRAPH = re.compile(r"coreai\.graph (?:\w+ )*@(?P<name>[\w.$-]+)")
+_CALL = re.compile(r"coreai\.invoke @(?P<name>[\w.$-]+)")
 _WINDOW = re.compile(r"window_size\"? ?= ?(?P<size>\d+)")
 
 

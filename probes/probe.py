@@ -120,8 +120,8 @@ class _Probe:
         runnable = [subject for subject in subjects if self._runnable(subject)]
         if self.options.mode.gates and runnable:
             self._gates(runnable)
-        if self.options.mode.sweeps and runnable:
-            self._sweeps(runnable)
+        if runnable:
+            self._second_process(runnable)
         return self._document(subjects, "", [], False)
 
     def _supervise(self, steps: Sequence[Mapping[str, Any]]) -> Run:
@@ -184,17 +184,25 @@ class _Probe:
         return ""
 
     def _gates(self, subjects: Sequence[Subject]) -> None:
-        steps = [self._gate_step(subject, name) for subject in subjects for name in NAMES]
-        run = self._supervise(steps)
-        fresh = self._supervise([self._gate_step(subject, REPEAT) for subject in subjects])
+        run = self._supervise([self._gate_step(subject, name) for subject in subjects for name in NAMES])
         for subject in subjects:
             for name in NAMES:
                 step = f"{subject.name}/{name}"
                 result = run.value(step) or _failed(name, run.results[step])
-                if name == REPEAT and result["ran"]:
-                    result = merge(result, fresh.value(step), fresh.failure(step))
-                    result["died"] = fresh.results[step].died
                 subject.gates.append({"question": gate(name).QUESTION, **result})
+
+    def _second_process(self, subjects: Sequence[Subject]) -> None:
+        """In a fresh process: the second half of the gate `repeat`, then the sweeps of what is worth timing."""
+        repeated = [subject for subject in subjects if subject.gates]
+        timed = [subject for subject in subjects if self.options.mode.sweeps and self._worth_timing(subject)]
+        sweeps = [self._sweep_step(subject, context) for subject in timed for context in self.options.contexts]
+        run = self._supervise([*(self._gate_step(subject, REPEAT) for subject in repeated), *sweeps])
+        for subject in repeated:
+            last, step = subject.gates[-1], f"{subject.name}/{REPEAT}"
+            if last["ran"]:
+                subject.gates[-1] = {**merge(last, run.value(step), run.failure(step)), "died": run.results[step].died}
+        for subject in timed:
+            subject.costs = [self._cost(subject, context, run) for context in self.options.contexts]
 
     def _gate_step(self, subject: Subject, name: str) -> dict[str, Any]:
         options = self.options
@@ -208,27 +216,15 @@ class _Probe:
             "bench": bench,
         }
 
-    def _sweeps(self, subjects: Sequence[Subject]) -> None:
-        chosen = [subject for subject in subjects if self._worth_timing(subject)]
-        if not chosen:
-            return
-        keys = [
-            (subject, context, f"{subject.name}/verify-cost@{context}")
-            for subject in chosen
-            for context in self.options.contexts
-        ]
-        run = self._supervise([self._sweep_step(subject, context, step) for subject, context, step in keys])
-        limit = self.options.bandwidth * 1e9 or (
-            bandwidth(str(self.environment["machine"])) if self.scope == "device" else None
-        )
-        for subject, context, step in keys:
-            raw = run.value(step)
-            if raw is None:
-                subject.costs.append(_no_cost(self.scope, context, self.options, run.results[step]))
-            else:
-                weights = self.bundle.main.weight_bytes
-                cost = judged(raw, self.scope, weights, limit, subject.experts)
-                subject.costs.append({**cost, "staircase": staircase_of(cost)})
+    def _cost(self, subject: Subject, context: int, run: Run) -> dict[str, Any]:
+        step = _sweep_id(subject, context)
+        raw = run.value(step)
+        if raw is None:
+            return _no_cost(self.scope, context, self.options, run.results[step])
+        chip = str(self.environment["machine"])
+        limit = self.options.bandwidth * 1e9 or (bandwidth(chip) if self.scope == "device" else None)
+        cost = judged(raw, self.scope, self.bundle.main.weight_bytes, limit, subject.experts)
+        return {**cost, "staircase": staircase_of(cost)}
 
     def _worth_timing(self, subject: Subject) -> bool:
         """A refuted graph is not timed unless that was all that was asked; one of S=1 never."""
@@ -244,7 +240,7 @@ class _Probe:
             return False
         return True
 
-    def _sweep_step(self, subject: Subject, context: int, step: str) -> dict[str, Any]:
+    def _sweep_step(self, subject: Subject, context: int) -> dict[str, Any]:
         options = self.options
         schedule = {
             "widths": list(options.widths),
@@ -253,6 +249,7 @@ class _Probe:
             "seed": options.seed,
         }
         capacity = options.sweep_capacity()
+        step = _sweep_id(subject, context)
         return {"id": step, "kind": "sweep", "graph": subject.name, "capacity": capacity, "schedule": schedule}
 
     def _uninspected(self, failure: str) -> dict[str, Any]:
@@ -309,6 +306,10 @@ def decode_graph(graphs: Sequence[Mapping[str, Any]], named: Sequence[str], aske
         return ranks[item["verdict"]], _PREFERRED.index(name) if name in _PREFERRED else len(_PREFERRED), name
 
     return str(min(wanted, key=rank)["name"]) if wanted else (str(graphs[0]["name"]) if graphs else "")
+
+
+def _sweep_id(subject: Subject, context: int) -> str:
+    return f"{subject.name}/verify-cost@{context}"
 
 
 def _failed(name: str, result: StepResult) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def _follow(child: _Child, seconds: float, listener: Listener, run: Run) -> str:
             how = f"took longer than {seconds if current else STARTUP_SECONDS:g} s" if slow else child.epitaph()
             if current:
                 run.results[current] = StepResult(failure=f"at {current} the child process {how}", died=True)
-                return f"{current} before it {how}" if slow else ""
+                return f"not reached, for {current} {how}" if slow else ""
             return "" if ready and not slow else f"the child process {how} before its first step"
         listener(event, child.pid)
         kind = event["event"]
