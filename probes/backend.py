@@ -65,6 +65,7 @@ class Session(Protocol):
     widths: tuple[int, ...] | None
     """The query widths that the graph takes; None for any."""
     vocab: int
+    positions: Positions
     precision: str
     """The coarsest type among logits and states: what tolerances go by."""
     seconds: float

@@ -17,6 +17,7 @@ from typing import Any
 from probes import backend as backends
 from probes.backend import Backend, OpenOptions, Session
 from probes.ports import Positions
+from probes.settle import settle
 
 Emit = Callable[[Mapping[str, Any]], None]
 
@@ -106,14 +107,15 @@ class _Worker:
     def _opened(self, graph: str, capacity: int) -> Session:
         key = (graph, capacity)
         if self._session is None or self._session[0] != key:
-            positions = self._request.get("positions")
-            options = OpenOptions(
-                capacity,
-                Positions(positions) if positions else None,
-                self._request.get("vocab"),
-                str(self._request.get("compute_unit") or ""),
-            )
-            self._session = (key, self._backend.open(self._path, graph, options))
+            told = self._request.get("positions")
+
+            def open_as(positions: Positions | None) -> Session:
+                unit = str(self._request.get("compute_unit") or "")
+                return self._backend.open(
+                    self._path, graph, OpenOptions(capacity, positions, self._request.get("vocab"), unit)
+                )
+
+            self._session = (key, open_as(Positions(told)) if told else settle(open_as))
         return self._session[1]
 
     def _gate(self, step: Mapping[str, Any]) -> Any:

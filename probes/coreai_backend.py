@@ -117,6 +117,7 @@ class CoreAISession:
         self.seconds = 0.0
         self._feed = feed(signature, found, options.positions, options.vocab)
         self.vocab = self._feed.vocab
+        self.positions = self._feed.convention
         self._logits = found.logits
         self._array = runtime.NDArray
         self._loop = loop

@@ -23,7 +23,13 @@ def run(bench: Bench) -> GateResult:
         rows[str(width)] = len(out)
         if not np.isfinite(out).all():
             unfinite.append(width)
-    numbers = {"prefix": bench.prefix, "rows": rows, "capacity": bench.session.capacity, "vocabulary": out.shape[1]}
+    numbers = {
+        "prefix": bench.prefix,
+        "rows": rows,
+        "capacity": bench.session.capacity,
+        "vocabulary": out.shape[1],
+        "positions": str(bench.session.positions),
+    }
     wrong = {int(width): count for width, count in rows.items() if int(width) != count}
     if wrong:
         width, count = next(iter(wrong.items()))

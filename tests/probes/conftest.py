@@ -21,7 +21,7 @@ def _recipes() -> dict[str, dict[str, Any]]:
 
     return {
         "dense": {},
-        "dense_f16": {"dtype": np.float16},
+        "dense_f16": {"dtype": np.float16, "hidden": 32, "head_size": 8, "vocab": 64},
         "static": {"query": 1},
         "window4": {"query": 4},
         "last_token": {"rows": "last"},
@@ -34,6 +34,7 @@ def _recipes() -> dict[str, dict[str, Any]]:
         "unwritten": {"writes": False},
         "masked_reads": {"masked_reads": True},
         "start": {"positions": "start"},
+        "counter": {"positions": "counter"},
         "one_a_row": {"positions": "rows"},
         "token_out": {"output": "token"},
         "hidden_out": {"output": "hidden"},
@@ -42,7 +43,7 @@ def _recipes() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The path of a bundle by its name."""
+    """The path of a bundle by its name; `all` has every recipe as an entry point."""
     pytest.importorskip("coreai.authoring")
     from authored_decoders import Decoder, author, author_many
 
@@ -54,6 +55,8 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if not path.exists():
             if name == "several":
                 author_many(path, {"main": Decoder(), "main_s1": Decoder(query=1), "prefill": Decoder(rows="last")})
+            elif name == "all":
+                author_many(path, {key: Decoder(**recipe) for key, recipe in recipes.items()})
             else:
                 author(path, **recipes[name])
         return path

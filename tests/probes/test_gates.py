@@ -36,7 +36,7 @@ def run(session: Session, name: str, **options: int) -> GateResult:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("good", ["dense", "fixed", "masked_reads", "start"])
+@pytest.mark.parametrize("good", ["dense", "fixed", "masked_reads", "start", "counter"])
 def test_right_graphs_pass(opened: Opened, good: str, name: str) -> None:
     assert run(opened(good), name).verdict == "confirmed"
 
