@@ -1,0 +1,220 @@
+"""Small repositories written for one test each, scanned, and what their graphs turned out to be."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from auditor.request import ScanRequest
+from auditor.scan import scan
+from rules.facts import FileResult, Graph, InvocationKind, Scan
+from rules.verdict import Judgement, judge
+
+ROOT = Path(__file__).parents[2]
+
+EXPORTER = """\
+import argparse
+import torch
+from torch import nn
+from torch.export import Dim
+from coreai_torch import TorchConverter
+
+VOCAB, HIDDEN, HEADS, LAYERS, CONTEXT = 128, 32, 4, 2, 512
+STATES = ["keyCache", "valueCache"]
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv = nn.Linear(HIDDEN, 3 * HIDDEN)
+        self.out = nn.Linear(HIDDEN, HIDDEN)
+
+    def forward(self, x, position_ids, key_cache, value_cache):
+        batch, rows, _ = x.shape
+        q, k, v = self.qkv(x).view(batch, rows, 3, HEADS, HIDDEN // HEADS).permute(2, 0, 3, 1, 4)
+        end = position_ids.shape[1]
+        start = end - rows
+        key_cache[:, :, start:end] = k
+        value_cache[:, :, start:end] = v
+        mask = position_ids[:, None, None, :] <= position_ids[:, None, start:, None]
+        y = nn.functional.scaled_dot_product_attention(q, key_cache[:, :, :end], value_cache[:, :, :end], mask)
+        y = y.transpose(1, 2).reshape(batch, rows, HIDDEN)
+        return x + self.out(y)
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(VOCAB, HIDDEN)
+        self.layers = nn.ModuleList([Layer() for _ in range(LAYERS)])
+        self.norm = nn.LayerNorm(HIDDEN)
+        self.head = nn.Linear(HIDDEN, VOCAB)
+
+    def forward(self, input_ids, position_ids, key_cache, value_cache):
+        rows = input_ids.shape[1]
+        x = self.embed(input_ids)
+        for i, layer in enumerate(self.layers):
+            x = layer(x, position_ids, key_cache[i], value_cache[i])
+        x = self.norm(x)
+        logits = self.head(x)
+        return logits
+
+
+def export(args):
+    model = Model().eval()
+    tokens = 1 if args.static else 8
+    cache = torch.zeros(LAYERS, 1, HEADS, 64, HIDDEN // HEADS)
+    inputs = {
+        "input_ids": torch.zeros((1, tokens), dtype=torch.int32),
+        "position_ids": torch.arange(16)[None],
+        "key_cache": cache,
+        "value_cache": cache.clone(),
+    }
+    dynamic = {
+        "input_ids": None if args.static else {1: Dim("tokens", min=1, max=64)},
+        "position_ids": {1: Dim("seen", min=1, max=CONTEXT)},
+        "key_cache": {3: Dim("capacity", min=64, max=CONTEXT)},
+        "value_cache": {3: Dim("capacity", min=64, max=CONTEXT)},
+    }
+    program = torch.export.export(model, (), inputs, dynamic_shapes=dynamic)
+    converter = TorchConverter()
+    converter.add_exported_program(
+        program, input_names=["input_ids", "position_ids"], output_names=["logits"], state_names=STATES
+    )
+    converter.to_coreai().save_asset("out/model.aimodel")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--static", action="store_true")
+    args = parser.parse_args()
+    export(args)
+"""
+"""A dense decoder that is eligible by default: the ground on which mutations are made."""
+
+_TAIL_TOP = """\
+WIDTH, DYNAMIC, NAME, BUNDLE, STATES = 4, False, "main", "out/m.aimodel", ["keyCache", "valueCache"]
+"""
+
+_TAIL = """
+
+import torch
+from torch import nn
+from torch.export import Dim
+from coreai_torch import TorchConverter
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(64, 16)
+        self.head = nn.Linear(16, 64)
+
+    def forward(self, input_ids, key_cache, value_cache):
+        x = self.embed(input_ids)
+        key_cache[:, :, : x.shape[1]] = x[:, None]
+        value_cache[:, :, : x.shape[1]] = x[:, None]
+        return self.head(x)
+
+
+example = {
+    "input_ids": torch.zeros((1, WIDTH), dtype=torch.int32),
+    "key_cache": torch.zeros(1, 1, 64, 16),
+    "value_cache": torch.zeros(1, 1, 64, 16),
+}
+dims = {"input_ids": {1: Dim("s")} if DYNAMIC else None, "key_cache": None, "value_cache": None}
+TorchConverter().add_exported_program(
+    torch.export.export(Decoder(), (), example, dynamic_shapes=dims),
+    input_names=["input_ids"], output_names=["logits"], state_names=STATES, entrypoint_name=NAME,
+).to_coreai().save_asset(BUNDLE)
+"""
+
+_ORACLE = """
+import json
+print(json.dumps([WIDTH, bool(DYNAMIC), str(NAME), str(BUNDLE), list(STATES)]))
+"""
+
+
+def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return root
+
+
+def scan_text(root: Path, files: Mapping[str, str | bytes], **request: Any) -> Scan:
+    """Write the files below `root` and scan it; `request` are further fields of the request."""
+    write(root, files)
+    return scan(ScanRequest(root=root, **{"paths": (root,), "cache": False, **request}))
+
+
+def default_graphs(result: Scan, script: str = "export.py") -> list[Graph]:
+    return [g for g in result.graphs if g.script == script and g.invocation.kind is InvocationKind.DEFAULT]
+
+
+def graph_of(result: Scan, script: str = "export.py") -> Graph:
+    """The only graph that the script exports when it is run without arguments."""
+    graphs = default_graphs(result, script)
+    assert len(graphs) == 1, [g.id for g in result.graphs] or [(f.path, f.status, f.reason) for f in result.files]
+    return graphs[0]
+
+
+def judged(root: Path, script: str, **more: str | bytes) -> Judgement:
+    """The judgement of the only graph of `export.py`."""
+    return judge(graph_of(scan_text(root, {"export.py": script, **more})).facts)
+
+
+def mutate(script: str, *edits: tuple[str, str]) -> str:
+    """`script` with each (old, new) replaced; `old` occurs exactly once."""
+    for old, new in edits:
+        assert script.count(old) == 1, (script.count(old), old)
+        script = script.replace(old, new)
+    return script
+
+
+def line_of(text: str, marker: str) -> int:
+    """The number of the only line that has the marker."""
+    found = [n for n, line in enumerate(text.splitlines(), 1) if marker in line]
+    assert len(found) == 1, (marker, found)
+    return found[0]
+
+
+def file_of(result: Scan, path: str) -> FileResult:
+    return next(f for f in result.files if f.path == path)
+
+
+Told = tuple[int, bool, str, str, list[str]]
+"""Width, dynamic, entry point, bundle, state names."""
+
+
+def told_by_python(root: Path, snippet: str, argv: Sequence[str] = ()) -> Told:
+    """What the snippet sets, by running it."""
+    path = write(root, {"oracle_run.py": _TAIL_TOP + snippet + _ORACLE}) / "oracle_run.py"
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, path.name, *argv]
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    path.unlink()
+    assert ran.returncode == 0, ran.stderr
+    width, dynamic, name, bundle, states = json.loads(ran.stdout.splitlines()[-1])
+    return width, dynamic, name, bundle, states
+
+
+def told_by_the_scan(root: Path, snippet: str, argv: Sequence[str], more: Mapping[str, str]) -> Told:
+    """What the export call of the same snippet receives, by the evaluator."""
+    recipe = f'[run]\nscript = "export.py"\nargs = {json.dumps(list(argv))}\n'
+    files = {"export.py": _TAIL_TOP + snippet + _TAIL, "recipe.toml": recipe, **more}
+    result = scan_text(root, files)
+    runs = [g for g in result.graphs if g.invocation.recipe]
+    assert len(runs) == 1, [(g.id, g.facts.query.reason) for g in runs]
+    facts = runs[0].facts
+    assert facts.query.value is not None, facts.query
+    assert facts.states.value is not None, facts.states
+    widths, dynamic = facts.query.value.widths, facts.query.value.dynamic
+    assert dynamic or len(widths) == 1, facts.query
+    return (widths or (0,))[0], dynamic, runs[0].graph, runs[0].bundle, [s.name for s in facts.states.value]
