@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from auditor.stdlib.argparse_model import Option
-from auditor.values import text_of
+from auditor.values import Const, text_of
 
 _MOST_CHOICES = 6
 
@@ -36,6 +36,9 @@ def _switched(argv: tuple[str, ...], option: Option) -> Changed:
     negative = "--no-" + option.flag.removeprefix("--")
     if option.action == "boolean" and negative in argv:
         return Changed(f"drop {negative}", option.flag, tuple(a for a in argv if a != negative))
+    default = option.settings.get("default")
+    if option.action == "boolean" and isinstance(default, Const) and default.value:
+        return Changed(f"pass {negative}", option.flag, (*argv, negative))
     return Changed(f"pass {option.flag}", option.flag, (*argv, option.flag))
 
 

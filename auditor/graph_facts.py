@@ -9,7 +9,8 @@ from auditor import dims
 from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.roles import is_cache_name, query_rank, role_by_name, words
+from auditor.roles import is_cache_name, is_state_name, query_rank, role_by_name, words
+from auditor.torch.modules import walk
 from auditor.values import Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
 
@@ -104,13 +105,31 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     state_inputs = _state_inputs(d)
     others = [i for i in d.inputs if i.name not in state_inputs]
     query_input = _query_input(others)
+    query = _query(d, query_input)
+    if not d.state_names and not _may_hold_state(d.module):
+        # no states and no cache: nothing that `forward` computes can make this a decoder
+        states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
+        kv = _kv(d, states, others)
+        if kv.value is Kv.NONE:
+            skipped = Fact[Logits].unknown("not looked at: the graph has no state and no cache", d.site.place("export call"))
+            return GraphFacts(_kind(d, states, kv, query_input), states, query, skipped, kv)
     outcome, concrete = _run(it, d, query_input)
     states = _states(it, d, state_inputs, outcome)
-    query = _query(d, query_input)
     kv = _kv(d, states, others)
-    kind = _kind(d, states, kv)
     logits = _logits(d, outcome, query_input, concrete)
+    kind = _kind(d, states, kv, query_input)
     return GraphFacts(kind, states, query, logits, kv, _marks(outcome, states, query))
+
+
+def _may_hold_state(module: Value) -> bool:
+    """Whether a buffer of the module is named like a state: such buffers become states when `forward` writes them."""
+    if not isinstance(module, Instance):
+        return False
+    for _, m in walk(module):
+        for name, v in m.attrs.items():
+            if isinstance(v, Tensor) and v.base is not None and v.base.role == "buffer" and is_state_name(name):
+                return True
+    return False
 
 
 # -- states -----------------------------------------------------------------------------------------------------
@@ -209,14 +228,25 @@ def _kv(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[Declar
     return Fact(Kv.NONE, (d.site.place("export call"),))
 
 
-def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv]) -> Fact[Kind]:
+def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv], q: Declared | None) -> Fact[Kind]:
     if states.value is None:
         return Fact.unknown(states.reason, *states.evidence)
     if states.value:
         return Fact(Kind.DECODER, states.evidence)
     if kv.value is None:
         return Fact.unknown(kv.reason, *kv.evidence)
+    if kv.value is Kv.IO and not _takes_tokens(q):
+        return Fact(Kind.OTHER, kv.evidence)  # a streaming encoder: its cache is of frames, not of tokens
     return Fact(Kind.OTHER if kv.value is Kv.NONE else Kind.DECODER, kv.evidence)
+
+
+def _takes_tokens(q: Declared | None) -> bool:
+    """Whether the query is token ids or their embeddings, by its type or its name."""
+    if q is None:
+        return False
+    if isinstance(q.value, Tensor) and q.value.dtype.startswith(("int", "uint")):
+        return True
+    return bool(set(words(q.name)) & {"ids", "id", "token", "tokens", "embeds", "embed", "embedding", "embeddings", "hidden", "x"})
 
 
 # -- query ------------------------------------------------------------------------------------------------------
@@ -273,6 +303,8 @@ def _run(it: Interpreter, d: Declaration, q: Declared | None) -> tuple[Outcome, 
     axis = query_axis(q)
     if q.axes is None or axis in q.axes or axis >= len(q.value.shape):
         return outcome, False
+    if q.value.shape[axis] == 1:
+        return outcome, False  # one row tells nothing about the rows of a longer query
     second = evaluate(it, d.module, _inputs(d, q, q.value.shape[axis]), d.site)
     return (second, True) if _followed(second) else (outcome, False)
 

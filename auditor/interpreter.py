@@ -66,10 +66,22 @@ class Frame:
     caught: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What nodes, calls and attributes mean: the functions of the modules that are built on this one."""
+
+    evaluate: Callable[[Interpreter, Any, Frame], Value]
+    run_block: Callable[[Interpreter, Sequence[Any], Frame], Signal]
+    call: Callable[[Interpreter, Value, Args, Site | None], Value]
+    get: Callable[[Interpreter, Value, str, Site | None], Value]
+    set: Callable[[Interpreter, Value, str, Value, Site | None], None]
+
+
 @dataclass(slots=True)
 class Interpreter:
     """One run. `loader` finds modules, `sinks` collects what is exported, `argv` is the command line of the script."""
 
+    meaning: Meaning
     loader: Loader
     sinks: Sinks
     argv: tuple[str, ...] = ()
@@ -190,33 +202,23 @@ class Interpreter:
 
         return self.choose([thunk(o) for o in value.options])
 
-    # -- the four meanings (bound below, to keep the modules apart) -----------------------------------------------
+    # -- what things mean ---------------------------------------------------------------------------------------
 
     def eval(self, node: Any, frame: Frame) -> Value:
-        from auditor.expressions import evaluate
-
-        return evaluate(self, node, frame)
+        return self.meaning.evaluate(self, node, frame)
 
     def run_block(self, body: Sequence[Any], frame: Frame) -> Signal:
-        from auditor.statements import run_block
-
-        return run_block(self, body, frame)
+        return self.meaning.run_block(self, body, frame)
 
     def call(self, function: Value, args: Args, site: Site | None) -> Value:
-        from auditor.calls import call
-
-        return call(self, function, args, site)
+        return self.meaning.call(self, function, args, site)
 
     def get(self, obj: Value, name: str, site: Site | None) -> Value:
         """Attribute `name` of `obj`. Raises `RaiseSignal('AttributeError')` when it surely does not exist."""
-        from auditor.objects import get_attribute
-
-        return get_attribute(self, obj, name, site)
+        return self.meaning.get(self, obj, name, site)
 
     def set(self, obj: Value, name: str, value: Value, site: Site | None) -> None:
-        from auditor.objects import set_attribute
-
-        set_attribute(self, obj, name, value, site)
+        self.meaning.set(self, obj, name, value, site)
 
     def call_method(self, obj: Value, name: str, site: Site | None, *pos: Value, **kw: Value) -> Value:
         return self.call(self.get(obj, name, site), Args(list(pos), dict(kw)), site)

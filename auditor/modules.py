@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
+from libcst.metadata import PositionProvider
 
 from auditor.places import Site
 from auditor.sources import SourceFile
@@ -21,9 +21,23 @@ class SyntaxProblem(Exception):
     """The file is not Python; the message says where."""
 
 
+class _Lines(PositionProvider):
+    """LibCST's positions without the traversal that a `MetadataWrapper` adds to them."""
+
+    def of(self, module: cst.Module, first: int) -> dict[int, int]:
+        self._gen_impl(module)
+        return {id(n): first + p.start.line - 1 for n, p in self._computed.items() if isinstance(n, _CITED)}
+
+
+_CITED = (cst.BaseExpression, cst.BaseStatement, cst.BaseSmallStatement, cst.BaseElement, cst.Param, cst.Decorator, cst.WithItem, cst.BaseSlice)
+
+
 @dataclass(slots=True, eq=False)
 class Statement:
-    """A top-level statement (or several on one line): its lines, what it binds, and, when asked for, its LibCST nodes."""
+    """A top-level statement (or several on one line): its lines, what it binds, and, when asked for, its LibCST nodes.
+
+    `defines` when it only defines functions or classes.
+    """
 
     path: str
     text: str
@@ -32,6 +46,7 @@ class Statement:
     mutates: frozenset[str]
     calls: bool
     star: bool
+    defines: bool = False
     _nodes: tuple[cst.BaseStatement, ...] | None = field(default=None, repr=False)
     _module: cst.Module | None = field(default=None, repr=False)
     _lines: dict[int, int] | None = field(default=None, repr=False)
@@ -56,8 +71,7 @@ class Statement:
         if node is None or self._module is None:
             return self.first
         if self._lines is None:
-            positions = MetadataWrapper(self._module, unsafe_skip_copy=True).resolve(PositionProvider)
-            self._lines = {id(n): self.first + p.start.line - 1 for n, p in positions.items()}
+            self._lines = _Lines().of(self._module, self.first)
         return self._lines.get(id(node), self.first)
 
 
@@ -101,9 +115,14 @@ def index(file: SourceFile) -> ModuleSource:
             stars.append(number)
         calls = any(isinstance(n, (ast.Expr, ast.For, ast.While, ast.With, ast.If, ast.Try)) for n in group)
         text = "".join(lines[first - 1 : last])
-        statements.append(Statement(file.path, text, first, frozenset(binds), frozenset(mutates), calls, star))
+        statements.append(Statement(file.path, text, first, frozenset(binds), frozenset(mutates), calls, star, _only_defines(group)))
     guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
     return ModuleSource(file, tuple(statements), binders, tuple(stars), guard)
+
+
+def _only_defines(group: list[ast.stmt]) -> bool:
+    """Whether evaluating the statement does nothing but bind: it can wait until the name is looked up."""
+    return all(isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not n.decorator_list for n in group)
 
 
 def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:

@@ -65,3 +65,9 @@ def query_rank(name: str) -> int:
         if q in lower and len(q) > 2:
             return 100 + n
     return 500
+
+
+def is_state_name(name: str) -> bool:
+    """Whether a buffer of that name may be a state: it says cache, past or state, or a recurrent kind of state."""
+    parts = set(words(name))
+    return is_cache_name(name) or bool(parts & {"cache", "state", "states", "past", "ssm", "rec", "shift"} or "cache" in name.lower())

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
+from auditor import calls, expressions, objects, statements
+from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSignal
 from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
 from auditor.values import Args, Const, Module, Seq, Unknown
+
+
+MEANING = Meaning(expressions.evaluate, statements.run_block, calls.call, objects.get_attribute, objects.set_attribute)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ def run_script(loader: Loader, path: str, argv: tuple[str, ...]) -> Result:
 
     def body(it: Interpreter) -> None:
         for statement in module.source.statements:
+            if statement.defines and not statement.binds & set(module.env.names):
+                continue  # evaluated when one of its names is looked up
             frame = Frame(module.env, statement, module)
             it.run_block(statement.nodes, frame)
 
@@ -69,7 +75,7 @@ def _run(loader: Loader, argv: tuple[str, ...], body: Any, path: str) -> Result:
     loader.start_run()
     loader.patched["sys.argv"] = Seq("list", [Const(path), *(Const(a) for a in argv)])
     sinks = Sinks()
-    it = Interpreter(loader, sinks, argv, literals=loader.literals)
+    it = Interpreter(MEANING, loader, sinks, argv, literals=loader.literals)
     it.heap.open()
     ended = ""
     try:

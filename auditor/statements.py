@@ -493,10 +493,12 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal])
         for obj, content in now.values():
             old = obj.snapshot()
             new = widen(obj, old, content, attempt)
-            if not _same_content(obj, old, new):
-                stable = False
-                it.heap.touch(obj)
-                obj.restore(new)
+            if _same_content(obj, old, new):
+                continue
+            it.heap.touch(obj)
+            obj.restore(new)
+            # names that the body binds before it reads them change nothing for the next round
+            stable = stable and isinstance(obj, Env) and all(n in new and same(v, new[n]) for n, v in old.items())
         if stable or attempt == _ROUNDS - 1:
             # the state is the fixed point: it stands for any number of rounds, none included
             ends: list[tuple[Signal, Any]] = [(None, {})]
