@@ -58,7 +58,7 @@ def _acceptance(ctx: click.Context, parameter: click.Parameter, value: str | Non
     type=click.Choice([str(one) for one in Positions]),
     default=None,
     help="What the position input takes: range (0..offset+S), rows (one a row), start (the offset), none.  "
-    "[default: by its shape]",
+    "[default: by its shape, and by the row that a step writes]",
 )
 @click.option(
     "--sweep-s",

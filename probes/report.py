@@ -45,6 +45,7 @@ def graph(
         },
         "gates": [dict(gate) for gate in gates],
         "verify_cost": [dict(cost) for cost in verify_cost],
+        "steps": steps(verify_cost),
         "not_run": not_run,
         "notes": list(notes),
         "signature": dict(signature or {}),
@@ -75,6 +76,17 @@ def verdict_of(judgement: Judgement, gates: Sequence[Mapping[str, Any]], not_run
     if not gates:
         missing.append(f"no gate was run: {not_run or 'inspection only'}")
     return (Outcome.PARTIAL, missing) if missing else (Outcome.CONFIRMED, [])
+
+
+def steps(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Where the steps stand in each context that was measured, and whether that is the same S (None: one context)."""
+    tops = {
+        str(cost["context"]): [plateau["last"] for plateau in cost["staircase"]["plateaus"] if plateau["end_seen"]]
+        for cost in costs
+        if cost["status"] == "ok"
+    }
+    same = all(found == next(iter(tops.values())) for found in tops.values()) if len(tops) > 1 else None
+    return {"same": same, "tops": tops}
 
 
 def document(

@@ -66,6 +66,7 @@ def _graph(graph: Mapping[str, Any], decides: bool) -> Iterator[str]:
     for gate in graph["gates"]:
         yield f"  {_MARKS[gate['verdict']]} {gate['gate']:{width}}  {gate['reason']}"
     yield from _costs(graph["verify_cost"])
+    yield from _same_steps(graph["steps"])
 
 
 def _costs(costs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -82,21 +83,17 @@ def _costs(costs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"    host time outside forwards {host['share']:.2%}{drift}"
         if cost.get("staircase") and cost["status"] == "ok":
             yield from (f"    {line}" for line in stairs_lines(cost["staircase"], cost["scope"]))
-    if len([cost for cost in costs if cost["status"] == "ok"]) > 1:
-        yield ""
-        yield f"  {_same_steps(costs)}"
 
 
-def _same_steps(costs: Sequence[Mapping[str, Any]]) -> str:
-    tops = {
-        cost["context"]: tuple(plateau["last"] for plateau in cost["staircase"]["plateaus"] if plateau["end_seen"])
-        for cost in costs
-        if cost["status"] == "ok"
-    }
-    if len(set(tops.values())) == 1:
-        return f"the steps stand at the same S in {plural(len(tops), 'context')}"
-    listed = "; ".join(f"context {context}: {', '.join(map(str, steps)) or 'none'}" for context, steps in tops.items())
-    return f"the steps stand at different S: {listed}"
+def _same_steps(steps: Mapping[str, Any]) -> Iterator[str]:
+    if steps["same"] is None:
+        return
+    yield ""
+    if steps["same"]:
+        yield f"  the steps stand at the same S in {plural(len(steps['tops']), 'context')}"
+        return
+    listed = [f"context {context}: {', '.join(map(str, tops)) or 'none'}" for context, tops in steps["tops"].items()]
+    yield f"  the steps stand at different S: {'; '.join(listed)}"
 
 
 def _against(against: Mapping[str, Any] | None) -> Iterator[str]:

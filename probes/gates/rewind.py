@@ -24,6 +24,7 @@ NAME = "rewind"
 QUESTION = "after rejected drafts nothing moves, past any window, with the stale rows poisoned"
 _POISONS = ("nan", "1e3", "16x")
 _RIGHT = 6
+_BEYOND = 8
 
 
 def run(bench: Bench) -> GateResult:
@@ -111,7 +112,7 @@ def _past_capacity(bench: Bench) -> tuple[Outcome, str, dict[str, Any], dict[str
     fixed = [p for p in session.signature.states if position_axis(p) is None and role_of(p)[0].is_kv]
     if not fixed or session.capacity is None:
         return Outcome.CONFIRMED, "", {}, {}
-    beyond = session.capacity + session.capacity // 2
+    beyond = session.capacity + min(session.capacity // 2, _BEYOND)
     session.overflow(True)
     try:
         written = _where_written(bench, fixed[0].name, fixed_axis(fixed[0]) or 0, session.capacity, beyond)

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 from probes.cli import plan, probe
 from probes.probe import decode_graph
+from probes.report import steps
 from reports.probe_text import render
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -191,9 +192,19 @@ def test_contexts_are_compared(bundle: Callable[[str], Path]) -> None:
     costs = report["graphs"][0]["verify_cost"]
     assert [cost["context"] for cost in costs] == [16, 64]
     assert len({cost["capacity"] for cost in costs}) == 1
-    for cost in costs:
-        cost["status"] = "ok"
-    assert "the steps stand at" in render(report)
+    measured = report["graphs"][0]["steps"]["tops"]
+    assert set(measured) == {str(cost["context"]) for cost in costs if cost["status"] == "ok"}
+
+
+def test_steps_of_several_contexts_are_laid_side_by_side() -> None:
+    def cost(context: int, *tops: int, status: str = "ok") -> dict[str, Any]:
+        plateaus = [{"last": top, "end_seen": True} for top in tops] + [{"last": 16, "end_seen": False}]
+        return {"context": context, "status": status, "staircase": {"plateaus": plateaus}}
+
+    assert steps([cost(128, 3, 8)])["same"] is None
+    assert steps([cost(128, 3, 8), cost(848, 3, 8)]) == {"same": True, "tops": {"128": [3, 8], "848": [3, 8]}}
+    assert steps([cost(128, 3, 8), cost(848, 3)])["same"] is False
+    assert steps([cost(128, 3), cost(848, 8, status="refused")])["same"] is None
 
 
 def test_a_refuted_graph_is_timed_only_when_that_is_asked(bundle: Callable[[str], Path]) -> None:
