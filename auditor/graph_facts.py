@@ -413,6 +413,8 @@ def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bo
         if width != 1 and all(r == 1 for r in rows):
             return Fact(Logits.LAST, (*places, *cuts), flags=value.flags)
         return Fact.unknown("with a query of one row nobody can tell whether all rows are kept", *places)
+    if "mixed-rows" in value.tags:
+        return Fact.unknown("one row of the query goes into all rows of the output", *places, *cuts, flags=value.flags)
     if query_dim() in rows:
         return Fact(Logits.ALL, places, flags=value.flags)
     if all(r == 1 for r in rows):

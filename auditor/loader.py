@@ -55,6 +55,7 @@ class Loader:
     unread: dict[str, Site] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     _data_cache: dict[str, bool] = field(default_factory=dict)
+    _resolved: dict[tuple[str, str, str, tuple[str, ...]], SourceFile | None] = field(default_factory=dict)
 
     # -- files --------------------------------------------------------------------------------------------------
 
@@ -152,7 +153,10 @@ class Loader:
 
     def _from_sources(self, it: Interpreter, dotted: str, importer: Module | None, site: Site) -> Module | None:
         file = importer.source.file if importer is not None else None
-        found = self.sources.module(dotted, file, it.search)
+        key = (dotted, file.folder if file is not None else "", file.package if file is not None else "", tuple(it.search))
+        if key not in self._resolved:
+            self._resolved[key] = self.sources.module(dotted, file, it.search)
+        found = self._resolved[key]
         return self._open(found, dotted, site) if found is not None else None
 
     def _open(self, file: SourceFile, dotted: str, site: Site) -> Module | None:

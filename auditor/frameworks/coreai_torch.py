@@ -164,8 +164,8 @@ def _kernel(it: Interpreter, args: Args, site: Site | None) -> Value:
         rows = rows or target is None or any(dims.depends_on_query(d) for d in target)
         outputs.append(made)
     takes_rows = any(t.shape is not None and any(dims.depends_on_query(d) for d in t.shape) for t in inputs)
-    squeezed = any("one-row" in t.tags for t in inputs)
-    if it.events is not None and (squeezed or (takes_rows and not rows)):
+    squeezed = any("one-row" in t.tags or t.cuts for t in inputs)
+    if it.events is not None and not rows and (squeezed or takes_rows):
         name = text_of(_kernel_name(args.pos[0])) or "a kernel"
         it.events.row_kernels.append((site, f"`{name}` gives the same rows whatever S is"))
     if len(outputs) == 1:

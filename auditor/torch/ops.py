@@ -106,11 +106,23 @@ def combine(values: Sequence[Value], site: Site | None) -> Tensor:
                 unread = unread or Unknown("one of several values", places=v.places)
     shape = shapes.broadcast(shapes_) if shapes_ else None
     made = result(shape, *values, site=None, reason=unread)
+    if shape is not None and any(isinstance(v, Tensor) and spreads(v, shape) for v in values):
+        made = tagged(made, "mixed-rows")
     if shape is None:
         made.reason = unread or loose
     elif unread is None and made.reason is not None and made.reason.kind == "data":
         made.reason = None
     return made
+
+
+def spreads(t: Tensor, shape: Shape) -> bool:
+    """Whether one row that was cut out of the query goes into all rows of `shape`.
+
+    Positions do that rightly (a start plus a range), so integers do not count.
+    """
+    if not t.cuts or t.shape is None or t.dtype.startswith(("int", "uint", "bool")):
+        return False
+    return any(map(dims.depends_on_query, shape)) and not any(map(dims.depends_on_query, t.shape))
 
 
 def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | None) -> Value:
@@ -349,12 +361,17 @@ def expand(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     if args.pos[1:] and isinstance(args.pos[1], Tensor) and len(args.pos) == 2:
         other = args.pos[1]
-        return _viewed(t, other.shape) if other.shape is not None else unknown_tensor("expand_as an unknown tensor", site, t)
+        return _spread(t, other.shape) if other.shape is not None else unknown_tensor("expand_as an unknown tensor", site, t)
     target = sizes(it, args.pos[1:], site)
     if t.shape is None or target is None:
         return unknown_tensor("expand() to sizes that are not known", site, t)
     pad = (1,) * (len(target) - len(t.shape))
-    return _viewed(t, tuple(old if new == -1 else new for old, new in zip((*pad, *t.shape), target, strict=True)))
+    return _spread(t, tuple(old if new == -1 else new for old, new in zip((*pad, *t.shape), target, strict=True)))
+
+
+def _spread(t: Tensor, shape: Shape) -> Tensor:
+    made = _viewed(t, shape)
+    return tagged(made, "mixed-rows") if spreads(t, shape) else made
 
 
 def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
