@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from probes.options import Mode, ProbeOptions, parse_widths
+from probes.output import as_json, say, write
+from probes.plan_command import plan
 from probes.ports import Positions
 
-if TYPE_CHECKING:
-    from probes.acceptance import Acceptance
+__all__ = ["plan", "probe"]
 
 OK, SOMETHING = 0, 1
 _FAIL = ("never", "refuted", "partial")
@@ -25,15 +25,6 @@ def _widths(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     try:
         return parse_widths(value)
     except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def _acceptance(ctx: click.Context, parameter: click.Parameter, value: str | None) -> Acceptance | None:
-    from probes.acceptance import parse
-
-    try:
-        return None if value is None else parse(value)
-    except (ValueError, OSError) as error:
         raise click.BadParameter(str(error)) from None
 
 
@@ -192,8 +183,8 @@ def probe(
             report["against"] = compare(report, *scan)
     except JoinError as error:
         raise click.UsageError(str(error)) from None
-    _write(_probe_text(report) if format_ == "text" else _json(report), output)
-    _say(_probe_summary(report))
+    write(_probe_text(report) if format_ == "text" else as_json(report), output)
+    say(_probe_summary(report))
     ctx.exit(_probe_status(report, fail_on))
 
 
@@ -226,96 +217,6 @@ def _probe_text(report: dict[str, Any]) -> str:
     from reports.probe_text import render
 
     return render(report)
-
-
-@click.command(short_help="Say which draft lengths pay on a measured verify-cost table.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option(
-    "--acceptance",
-    default=None,
-    metavar="RATE|RATES|FILE",
-    callback=_acceptance,
-    help="A rate (0.7), rates by position (0.8,0.6,0.5), or a JSON file of rates or of rounds: predicts "
-    "tokens per second for each K.",
-)
-@click.option(
-    "--noise",
-    type=click.FloatRange(min=0.001, max=0.5),
-    default=0.03,
-    show_default=True,
-    help="Relative error of a time that is given as one number without samples.",
-)
-@click.option(
-    "--scope",
-    type=click.Choice(["device", "interpreter"]),
-    default=None,
-    help="Where tables that do not say it were measured.",
-)
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=None,
-    help="Where the plan goes.  [default: standard output]",
-)
-@click.pass_context
-def plan(
-    ctx: click.Context,
-    files: tuple[Path, ...],
-    acceptance: Acceptance | None,
-    noise: float,
-    scope: str | None,
-    format_: str,
-    output: Path | None,
-) -> None:
-    """Find the plateaus of t(S) in each FILE, the draft length at the top of each, and the bar it has to clear.
-
-    FILE is a report of `probe --format json`, a CSV or JSON table of S and ms (medians or samples), or the summary that
-    a Swift runner writes with --json.
-
-    Exit status: 0, 1 when a table was refused, 2 usage.
-    """
-    from probes.plan import plan as run
-    from probes.tables import Table, TableError, read
-
-    tables: list[Table] = []
-    try:
-        for file in files:
-            tables += read(file, scope or "")
-    except TableError as error:
-        raise click.UsageError(str(error)) from None
-    made = run(tables, acceptance, noise)
-    _write(_plan_text(made) if format_ == "text" else _json(made), output)
-    refused = [table["label"] for table in made["tables"] if table["status"] == "refused"]
-    if refused:
-        _say(f"refused: {', '.join(refused)}")
-    ctx.exit(SOMETHING if refused else OK)
-
-
-def _plan_text(made: dict[str, Any]) -> str:
-    from reports.plan_text import render
-
-    return render(made)
-
-
-def _json(data: dict[str, Any]) -> str:
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-
-
-def _write(text: str, output: Path | None) -> None:
-    """To a file, which is replaced whole or not at all, or to standard output."""
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        with click.open_file(str(output), "w", encoding="utf-8", atomic=True) as file:
-            file.write(text)
-    except OSError as error:
-        raise click.UsageError(f"cannot write {str(output)!r}: {error.strerror}") from None
-
-
-def _say(line: str) -> None:
-    click.echo(f"spec-audit: {line}", err=True)
 
 
 @contextmanager

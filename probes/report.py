@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from probes.gates.gate import Outcome
-from rules.facts import Fact, GraphFacts, Mark, Place, State, Trait
+from rules.facts import Fact, GraphFacts, Kind, Mark, Place, State, Trait
 from rules.rule import Finding
 from rules.verdict import Judgement, Verdict, judge
 from rules.version import NAME, VERSION
 
 SCHEMA = "spec-audit.probe/1"
+_PREFERRED = ("main", "decode")
 
 
 def graph(
@@ -122,6 +123,22 @@ def document(
         "settings": dict(settings),
         "environment": dict(environment),
     }
+
+
+def decode_graph(graphs: Sequence[Mapping[str, Any]], named: Sequence[str], asked: str = "") -> str:
+    """The entry point whose verdict is the bundle's: the one asked for, the best of those that the metadata names as
+    the decoder's, else the best decoder; `main` and `decode` first among equals."""
+    if asked:
+        return asked
+    decoders = [item for item in graphs if item["facts"]["kind"]["value"] == Kind.DECODER]
+    wanted = [item for item in decoders if item["name"] in named] or decoders
+    ranks = {str(Outcome.CONFIRMED): 0, str(Outcome.PARTIAL): 1, str(Outcome.REFUTED): 2}
+
+    def rank(item: Mapping[str, Any]) -> tuple[int, int, str]:
+        name = str(item["name"])
+        return ranks[item["verdict"]], _PREFERRED.index(name) if name in _PREFERRED else len(_PREFERRED), name
+
+    return str(min(wanted, key=rank)["name"]) if wanted else (str(graphs[0]["name"]) if graphs else "")
 
 
 def facts_as_json(facts: GraphFacts) -> dict[str, Any]:

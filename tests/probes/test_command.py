@@ -17,8 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from probes.cli import plan, probe
-from probes.probe import decode_graph
-from probes.report import steps
+from probes.report import decode_graph, steps
 from reports.probe_text import render
 
 ROOT = Path(__file__).resolve().parents[2]
