@@ -8,7 +8,7 @@ import threading
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from auditor import candidates
@@ -39,6 +39,7 @@ from rules.facts import (
     Query,
     Scan,
     State,
+    Trait,
 )
 
 _STACK = 512 * 1024 * 1024
@@ -220,8 +221,8 @@ class _Scanner:
             where = _line_in(export, run.script)
             key = (where, export.name)
             counts[key] += 1
-            facts = export.facts
-            changes = self._changes(run, export, counts[key], result)
+            changes, idle = self._changes(run, export, counts[key], result)
+            facts = _without_idle(export.facts, idle)
             out.append(
                 Graph(
                     self._id(run, export),
@@ -257,11 +258,13 @@ class _Scanner:
     def _options(self, result: Result, flags: frozenset[str]) -> list[Any]:
         return [o for f, o in sorted(result.flags.items()) if f in flags]
 
-    def _changes(self, run: _Run, export: Export, ordinal: int, result: Result) -> tuple[Change, ...]:
+    def _changes(self, run: _Run, export: Export, ordinal: int, result: Result) -> tuple[tuple[Change, ...], frozenset[str]]:
+        """(changes that make a difference, options of which no change does)."""
         if export.facts.kind.value is not Kind.DECODER or run.command:
-            return ()
+            return (), frozenset()
         out = []
-        for c in list(changed(run.argv, self._options(result, export.facts.flags)))[:_MOST_VARIANTS]:
+        tried: set[str] = set()
+        for c in list(changed(run.argv, self._options(result, deciding_flags(export.facts))))[:_MOST_VARIANTS]:
             other = self.evaluate(run.script, c.argv)
             if isinstance(other, str):
                 continue
@@ -269,9 +272,10 @@ class _Scanner:
             if twin is None and not other.exports:
                 continue
             facts = twin.facts if twin is not None else None
-            if facts is None or _differs(facts, export.facts):
+            tried.add(c.flag)
+            if facts is None or _key(facts) != _key(export.facts):
                 out.append(Change(c.text, c.flag, c.argv, facts))
-        return tuple(out)
+        return tuple(out), frozenset(tried - {c.flag for c in out})
 
     def _variants(self, run: _Run, result: Result) -> None:
         decoders = [e for e in result.exports if e.facts.kind.value is Kind.DECODER]
@@ -321,6 +325,34 @@ class _Scanner:
         return tuple(sorted(out))
 
 
+def deciding_flags(facts: GraphFacts) -> frozenset[str]:
+    """The options that could make the graph eligible: those of the facts that stand in the way.
+
+    A state that cannot be rewound and that no option decides leaves none.
+    """
+    states = facts.states.value
+    if states is not None and any(s.role.rewinds is False for s in states):
+        return facts.states.flags
+    if facts.mark(Trait.ROW_KERNEL) or facts.mark(Trait.RING_CACHE) or facts.mark(Trait.BAKED_LENGTH):
+        return facts.flags
+    fine = {
+        "states": states is not None and all(s.role.rewinds for s in states),
+        "query": facts.query.value is not None and facts.query.value.dynamic,
+        "logits": facts.logits.value is Logits.ALL,
+        "kv": facts.kv.value is Kv.STATE,
+    }
+    in_the_way = [f for name, f in _FACTS.items() if not fine[name]]
+    return frozenset().union(*(pick(facts).flags for pick in in_the_way))
+
+
+_FACTS: dict[str, Callable[[GraphFacts], Fact[Any]]] = {
+    "states": lambda f: f.states,
+    "query": lambda f: f.query,
+    "logits": lambda f: f.logits,
+    "kv": lambda f: f.kv,
+}
+
+
 def unknown_facts(reason: str, place: Place) -> GraphFacts:
     """The facts of a graph of which nothing is known."""
     return GraphFacts(
@@ -367,5 +399,14 @@ def _key(facts: GraphFacts) -> tuple[object, ...]:
     return facts.kind.value, roles, facts.query.value, facts.logits.value, facts.kv.value, tuple(m.trait for m in facts.marks)
 
 
-def _differs(a: GraphFacts, b: GraphFacts) -> bool:
-    return _key(a) != _key(b)
+def _without_idle(facts: GraphFacts, idle: frozenset[str]) -> GraphFacts:
+    """The facts without the options that were changed and made no difference."""
+    if not idle:
+        return facts
+    return replace(
+        facts,
+        states=replace(facts.states, flags=facts.states.flags - idle),
+        query=replace(facts.query, flags=facts.query.flags - idle),
+        logits=replace(facts.logits, flags=facts.logits.flags - idle),
+        kv=replace(facts.kv, flags=facts.kv.flags - idle),
+    )
