@@ -142,6 +142,7 @@ class Loader:
     def start_run(self) -> None:
         self.dirty = False
         self.patched.clear()
+        self.unread.clear()
 
     # -- imports ------------------------------------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ class Loader:
             self.problems[file.path] = str(error)
             return None
 
-    def _missing(self, dotted: str, site: Site) -> External:
+    def _missing(self, dotted: str, site: Site) -> Value:
         """A module that no source and no knowledge of ours covers."""
         self.unread.setdefault(dotted.split(".")[0], site)
         return self.external(dotted, (site,))
@@ -182,7 +183,7 @@ class Loader:
         else:
             module = self.import_module(it, dotted, importer, site)
         if isinstance(module, External):
-            return self.external(f"{module.dotted}.{name}", module.places)
+            return self.external(f"{module.dotted}.{name}", module.places or (site,))
         assert isinstance(module, Module)
         found = self.name_in(it, module, name)
         if found is not None:

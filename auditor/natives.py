@@ -6,7 +6,7 @@ from functools import cache
 
 from auditor import stdlib
 from auditor.builtins import builtin_names
-from auditor.frameworks import coreai_torch, coremltools, torch_export
+from auditor.frameworks import coreai_models, coreai_torch, coremltools, torch_export
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
 from auditor.loader import Loader
@@ -34,6 +34,7 @@ def natives() -> dict[str, Value]:
         **torch_export.NATIVES,
         **coreai_torch.NATIVES,
         **coremltools.NATIVES,
+        **coreai_models.NATIVES,
         **{name: _holder(name) for name in tables().holds_module},
     }
 

@@ -11,6 +11,7 @@ from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
+from rules.facts import Place
 from auditor.values import Args, Const, Module, Seq, Unknown
 
 
@@ -19,7 +20,10 @@ MEANING = Meaning(expressions.evaluate, statements.run_block, calls.call, object
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run exported and started, and how it ended. `flags` are the options that the parser declared."""
+    """What a run exported and started, and how it ended.
+
+    `flags` are the options that the parser declared, `unread` the imports that could not be resolved.
+    """
 
     exports: tuple[Export, ...]
     started: tuple[Started, ...]
@@ -28,6 +32,7 @@ class Result:
     exhausted: Unknown | None
     steps: int
     ended: str = ""
+    unread: tuple[tuple[str, Place], ...] = ()
 
 
 def run_script(loader: Loader, path: str, argv: tuple[str, ...]) -> Result:
@@ -92,7 +97,8 @@ def _run(loader: Loader, argv: tuple[str, ...], body: Any, path: str) -> Result:
         while it.heap.frames:
             it.heap.undo(it.heap.frames.pop())
     problems = tuple(m for m, _ in sinks.problems)
-    return Result(tuple(sinks.exports), tuple(sinks.commands), problems, it.flag_table, it.exhausted, it.steps, ended)
+    unread = tuple((name, site.place(f"the import of `{name}`")) for name, site in sorted(loader.unread.items()))
+    return Result(tuple(sinks.exports), tuple(sinks.commands), problems, it.flag_table, it.exhausted, it.steps, ended, unread)
 
 
 __all__ = ["Module", "Result", "SyntaxProblem", "run_command", "run_function", "run_script"]

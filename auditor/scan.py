@@ -185,8 +185,8 @@ class _Scanner:
         exports = [*result.exports, *self._launched(result, run)]
         if exports:
             self.exporting.add(run.script)
-        elif run.kind is InvocationKind.RECIPE:
-            self._unresolved(run, _why_nothing(result))
+        elif run.kind is InvocationKind.RECIPE or (self._has_words(run.script) and _cut_short(result)):
+            self._unresolved(run, _why_nothing(result), _where_cut(result))
         for graph in self._graphs_of(run, exports, result):
             self.graphs.append(graph)
         if run.kind is InvocationKind.DEFAULT:
@@ -245,13 +245,19 @@ class _Scanner:
         self.ids[name] += 1
         return name if self.ids[name] == 1 else f"{name}~{self.ids[name]}"
 
-    def _unresolved(self, run: _Run, reason: str) -> None:
-        """A recipe of which nothing is known is a graph of which nothing is known: it must not fall silent."""
-        place = Place(run.script or run.recipe.split("#")[0], 1 if run.script else 0)
+    def _has_words(self, script: str) -> bool:
+        text = self.sources.read(script).text
+        return any(word in text for word in tables().words)
+
+    def _unresolved(self, run: _Run, reason: str, where: Place | None = None) -> None:
+        """A run of which nothing is known is a graph of which nothing is known: it must not fall silent."""
+        place = where or Place(run.script or run.recipe.split("#")[0], 1 if run.script else 0)
+        if run.kind is InvocationKind.DEFAULT:
+            self.exporting.add(run.script)
         facts = unknown_facts(reason, place)
-        name = f"{run.recipe}::*@-"
+        name = f"{run.recipe or run.script}::*@-"
         self.ids[name] += 1
-        self.graphs.append(Graph(name, place.path, place.line, "*", "", Invocation(run.kind, run.argv, run.recipe), facts, (), run.shipped))
+        self.graphs.append(Graph(name, run.script or place.path, place.line, "*", "", Invocation(run.kind, run.argv, run.recipe), facts, (), run.shipped))
 
     # -- variants and counterfactuals -----------------------------------------------------------------------------
 
@@ -364,9 +370,21 @@ def unknown_facts(reason: str, place: Place) -> GraphFacts:
     )
 
 
+def _cut_short(result: Result) -> bool:
+    """Whether a run without exports ended because knowledge did, and not because the script exports nothing."""
+    return bool(result.exhausted or result.unread or result.ended.startswith("raises"))
+
+
+def _where_cut(result: Result) -> Place | None:
+    return result.unread[0][1] if result.unread else None
+
+
 def _why_nothing(result: Result) -> str:
     if result.problems:
         return result.problems[0]
+    if result.unread:
+        names = ", ".join(f"`{name}` ({place})" for name, place in result.unread[:3])
+        return f"no export call is reached; imports without a source: {names}: give it with --library"
     if result.exhausted is not None:
         return f"the evaluation ended early: {result.exhausted.reason}"
     if result.ended:

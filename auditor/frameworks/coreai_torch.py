@@ -50,13 +50,14 @@ def _stage(it: Interpreter, args: Args, program: Value, site: Site | None) -> Va
     converter = args.pos[0]
     options = program.options if isinstance(program, Union) else (program,)
     for option in options:
-        export = _exported(it, args, option, site)
+        export = exported(it, args, option, site)
         if isinstance(converter, Instance) and isinstance(converter.payload, Staged):
             converter.payload.exports.append(export)
     return converter
 
 
-def _exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> Export:
+def exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> Export:
+    """Record one entry point; `args.kw` holds the names that the converter call gives."""
     assert site is not None
     declaration = declare(args, program, site)
     name = text_of(args.kw.get("entrypoint_name", Const("main"))) or "*"

@@ -21,6 +21,7 @@ class Tables:
     harmless: frozenset[str]
     data: frozenset[str]
     layers: tuple[dict[str, Any], ...]
+    constants: dict[str, Any]
 
 
 @cache
@@ -41,4 +42,5 @@ def tables() -> Tables:
         frozenset(union("harmless")),
         frozenset(union("data")),
         tuple(layer for d in data for layer in d.get("layer", ())),
+        {k: v for d in data for k, v in d.get("constants", {}).items()},
     )

@@ -75,11 +75,23 @@ def _export_one(it: Interpreter, module: Value, args: Args, site: Site | None) -
     positional = args.get(1, "args")
     keywords = args.get(2, "kwargs")
     dynamic = args.get(3, "dynamic_shapes")
+    return export_program(it, module, positional, keywords, dynamic, args.more, site)
+
+
+def export_program(
+    it: Interpreter,
+    module: Value,
+    positional: Value | None,
+    keywords: Value | None,
+    dynamic: Value | None,
+    unknown: Unknown | None,
+    site: Site | None,
+) -> Value:
+    """The exported program of a module on example inputs."""
     if isinstance(dynamic, Const) and dynamic.value is None:
         dynamic = None
     inputs, more = bind_inputs(it, module, positional, keywords, site)
-    program = Program(module, tuple(inputs), dynamic, more or args.more, site)
-    return Instance(EXPORTED, {}, program, places=(site,) if site else ())
+    return Instance(EXPORTED, {}, Program(module, tuple(inputs), dynamic, more or unknown, site), places=(site,) if site else ())
 
 
 def forward_of(it: Interpreter, module: Value, site: Site | None) -> Function | None:
