@@ -11,6 +11,7 @@ from auditor.containers import iterate, length
 from auditor.expressions import format_value, unique, update_mapping
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, union
+from auditor.views import attribute_view
 from auditor.objects import OBJECT, fields_of, is_instance, mro
 from auditor.places import Site
 from auditor.values import (
@@ -501,7 +502,7 @@ def _divmod(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _vars(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0] if args.pos else None
     if isinstance(obj, Instance):
-        return Mapping({("str", n): (Const(n), v) for n, v in obj.attrs.items()})
+        return attribute_view(obj, obj.attrs)
     return Unknown("vars() of a value that is not known", "vars()", "dict", places=_here(site))
 
 
@@ -543,7 +544,8 @@ def _input(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _exec(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Unknown("code in a string is not evaluated", "exec()", places=_here(site))
+    it.poison = Unknown("code in a string is not evaluated", "exec()", places=_here(site))
+    return it.poison
 
 
 def _chr(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from auditor import operators
 from auditor.interpreter import MAX_DEPTH, Frame, Interpreter, RaiseSignal, Return
-from auditor.joins import join_all
+from auditor.joins import join_all, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -26,6 +26,7 @@ from auditor.values import (
     Native,
     NativeClass,
     Seq,
+    Star,
     Tensor,
     Union,
     Unknown,
@@ -34,6 +35,7 @@ from auditor.values import (
 )
 
 _MAX_RECURSION = 24
+_MOST_TAINTED = 2_000
 
 
 def make_function(it: Interpreter, node: cst.FunctionDef | cst.Lambda, name: str, frame: Frame) -> Function:
@@ -137,12 +139,53 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
 
 def taint(it: Interpreter, args: Args, cause: Unknown) -> None:
     """Mark the modules among the arguments as changed by a call that nobody can read."""
-    from auditor.torch.modules import is_module
-
     for v in args.all():
-        if isinstance(v, Instance) and is_module(v) and v.taint is None:
+        _taint(it, v, cause, set())
+
+
+def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
+    from auditor.torch.modules import is_module, walk
+
+    if id(v) in seen or len(seen) > _MOST_TAINTED:
+        return
+    seen.add(id(v))
+    if isinstance(v, Instance) and is_module(v):
+        for _, m in list(walk(v)):
+            if m.taint is None:
+                it.heap.touch(m)
+                m.taint = cause
+    elif isinstance(v, Seq):
+        for i in v.items:
+            _taint(it, i, cause, seen)
+    elif isinstance(v, Star):
+        for i in v.items:
+            _taint(it, i, cause, seen)
+    elif isinstance(v, Mapping):
+        for _, i in v.entries.values():
+            _taint(it, i, cause, seen)
+    elif isinstance(v, Union):
+        for i in v.options:
+            _taint(it, i, cause, seen)
+    elif isinstance(v, Bound):
+        _taint(it, v.receiver, cause, seen)
+    elif isinstance(v, Function):
+        scope: Env | None = v.env  # what the function can reach, should the call run it
+        while scope is not None and scope.module is None:
+            for i in list(scope.names.values()):
+                _taint(it, i, cause, seen)
+            scope = scope.parent
+
+
+def spoil(it: Interpreter, args: Args, cause: Unknown) -> None:
+    """Dicts and lists that were handed to a call that nobody can read may have other contents now."""
+    for v in args.all():
+        if isinstance(v, Mapping):
             it.heap.touch(v)
-            v.taint = cause
+            v.entries = {k: (n, union([x, cause])) for k, (n, x) in v.entries.items()}
+            v.rest = v.rest or cause
+        elif isinstance(v, Seq) and v.kind in ("list", "set", "deque"):
+            it.heap.touch(v)
+            v.items = [union([x, cause]) if not isinstance(x, Star) else x for x in v.items]
 
 
 def _call_instance(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:

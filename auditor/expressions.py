@@ -12,7 +12,7 @@ import libcst as cst
 from auditor import operators
 from auditor.containers import get_item, iterate, make_slice
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
-from auditor.joins import join_all
+from auditor.joins import join_all, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -207,6 +207,7 @@ def put(target: Mapping, key: Value, value: Value, site: Site | None) -> None:
     k = key_of(key)
     if k is None:
         target.rest = target.rest or operators.unknown_from("an entry under a key that is not known", "", key)
+        target.entries = {n: (name, union([old, value])) for n, (name, old) in target.entries.items()}
         return
     target.entries[k] = (key, value)
 
@@ -222,7 +223,9 @@ def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
             if isinstance(pair, Seq) and len(pair.items) == 2:
                 put(target, pair.items[0], pair.items[1], None)
     elif not (isinstance(source, Const) and source.value is None):
-        target.rest = target.rest or operators.unknown_from("entries of a dict that is not known", "dict", source)
+        cause = operators.unknown_from("entries of a dict that is not known", "", source)
+        target.rest = target.rest or cause
+        target.entries = {n: (name, union([old, cause])) for n, (name, old) in target.entries.items()}
 
 
 def _binary(it: Interpreter, node: cst.BinaryOperation, frame: Frame) -> Value:

@@ -364,7 +364,7 @@ def _logits_of(d: Declaration, name: str, value: Value, q: Declared | None, conc
         reason, places = why(cause, d.site)
         return Fact.unknown(reason, *places, flags=flags)
     places = evidence(d.site, value)
-    if "argmax" in value.tags or (value.dtype.startswith(("int", "uint")) and value.shape is not None):
+    if value.tags & {"argmax", "topk"} or (value.dtype.startswith(("int", "uint")) and value.shape is not None):
         return Fact(Logits.NONE, places, flags=flags)
     if value.reason is not None or value.shape is None:
         cause = value.reason or Unknown("the shape of the output is not known", places=value.places)

@@ -100,6 +100,7 @@ class Interpreter:
     search: list[str] = field(default_factory=list)
     events: Any = None
     unknown_loops: int = 0
+    poison: Unknown | None = None
 
     # -- bounds -------------------------------------------------------------------------------------------------
 

@@ -281,7 +281,7 @@ class Loader:
         self.patched[dotted] = value
 
     def call_external(self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None) -> Value:
-        from auditor.calls import unread
+        from auditor.calls import spoil, unread
         from auditor.torch.modules import find_module
 
         dotted = function.dotted
@@ -303,6 +303,9 @@ class Loader:
         if last[:1].isupper() and find_module(args) is None:
             return ExternalObject(dotted, args, places=function.places or ((site,) if site else ()), flags=merge_flags(args.all()))
         missing = self._reason(function)
+        spoil(it, args, Unknown(missing, places=function.places or ((site,) if site else ())))
+        if it.maybe_raised:
+            it.maybe_raised[-1].append(RaiseSignal("Exception", Unknown(missing)))
         return unread(it, Unknown(missing, dotted, places=function.places or ((site,) if site else ())), args, site)
 
     def is_data(self, dotted: str) -> bool:

@@ -482,3 +482,8 @@ _MAPPING: dict[str, Callable[..., Value]] = {
     "fromkeys": _fromkeys,
     "move_to_end": lambda it, args, site: NONE,
 }
+
+
+def from_keys(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`dict.fromkeys(keys, value)`."""
+    return _fromkeys(it, Args([Mapping(), *args.pos], args.kw), site)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from auditor import methods, operators
+from auditor.views import attribute_view
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, union_of
 from auditor.places import Site
@@ -270,6 +271,8 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
             return obj.receiver if name == "__self__" else f if name == "__func__" else get_attribute(it, f, name, site)
         case Function():
             return _function_attribute(obj, name)
+        case Native(name="dict") if name == "fromkeys":
+            return Native("dict.fromkeys", lambda it, args, site: methods.from_keys(it, args, site))
         case Native():
             return Const(obj.name) if name == "__name__" else Unknown(f"`{obj.name}.{name}` is not known", name)
         case Const() | Pattern() | Num() | Seq() | Mapping():
@@ -326,7 +329,7 @@ def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | 
     if name == "__class__":
         return obj.cls
     if name == "__dict__":
-        return Mapping({("str", n): (Const(n), v) for n, v in obj.attrs.items()}, Unknown("attributes that were not read"))
+        return attribute_view(obj, obj.attrs, Unknown("attributes that were not read"))
     getter, _ = class_lookup(obj.cls, "__getattr__")
     if getter is not None:
         return it.call(getter, Args([obj, Const(name)]), site)
@@ -415,6 +418,11 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
                     set_attribute(it, o, name, value, site)
 
                 it.fork([lambda w=write: w(), lambda: None])  # type: ignore[misc]
+        case Instance() if name == "__class__":
+            it.heap.touch(obj)
+            obj.taint = Unknown("the class of the object is replaced", places=(site,) if site else ())
+        case NativeClass():
+            it.poison = Unknown(f"`{obj.name}.{name}` is replaced", places=(site,) if site else ())
         case Instance():
             found, _ = class_lookup(obj.cls, name)
             if isinstance(found, Function) and found.kind == "property" and found.setter is not None:

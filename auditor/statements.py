@@ -624,7 +624,7 @@ def _try(it: Interpreter, node: cst.Try, frame: Frame) -> Signal:
         else:
             if signal is None and node.orelse is not None:
                 signal = it.run_block(node.orelse.body.body, frame)
-            caught = next((e for e in maybe if _handler_for(it, node, e, frame) is not None), None)
+            caught = next((e for e in maybe if _catches(it, node, e, frame)), None)
             if caught is not None and signal is None:
                 signal = it.fork([lambda: None, lambda: _handle(it, node, caught, frame)])
     finally:
@@ -645,6 +645,19 @@ def _handle(it: Interpreter, node: cst.Try, error: RaiseSignal, frame: Frame) ->
         return it.run_block(handler.body.body, frame)
     finally:
         frame.caught.pop()
+
+
+_OF_IMPORTS = {"ImportError", "ModuleNotFoundError"}
+
+
+def _catches(it: Interpreter, node: cst.Try, error: RaiseSignal, frame: Frame) -> bool:
+    """Whether a handler takes what may have been raised; one for imports takes nothing that a call raises."""
+    handler = _handler_for(it, node, error, frame)
+    if handler is None or handler.type is None or error.kind != "Exception":
+        return handler is not None
+    kinds = it.eval(handler.type, frame)
+    names = {exception_name(k) for k in (kinds.items if isinstance(kinds, Seq) else [kinds])}
+    return not names <= _OF_IMPORTS
 
 
 _PARENTS = {

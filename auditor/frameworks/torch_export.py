@@ -90,6 +90,8 @@ def export_program(
     """The exported program of a module on example inputs."""
     if isinstance(dynamic, Const) and dynamic.value is None:
         dynamic = None
+    if dynamic is None and unknown is not None:
+        dynamic = unknown
     inputs, more = bind_inputs(it, module, positional, keywords, site)
     return Instance(EXPORTED, {}, Program(module, tuple(inputs), dynamic, more or unknown, site), places=(site,) if site else ())
 
@@ -193,7 +195,7 @@ def dynamic_dims(entry: Value | None) -> dict[int, Value] | None:
             for key, v in entry.entries.values():
                 if not isinstance(key, Const) or not isinstance(key.value, int):
                     return None
-                if not (isinstance(v, Const) and v.value is None):
+                if not (isinstance(v, Const) and (v.value is None or isinstance(v.value, int))):
                     out[key.value] = v
             return out
         case Seq(exact=True):

@@ -56,7 +56,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
                 cut = True
             indices.append(inner)
             axis += 1
-        elif as_dim(p) is not None or isinstance(p, (Const, Num)):
+        elif isinstance(p, (Const, Num)) or (isinstance(p, Unknown) and p.kind in ("int", "data")):
             cut = cut or dims.depends_on_query(shape[axis])
             axis += 1
         else:

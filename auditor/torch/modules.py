@@ -106,8 +106,49 @@ def find_module(args: Args) -> Instance | None:
 
 def call_module(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
     """`module(...)`: its `forward`, unless a call that nobody can read has changed the module."""
-    if obj.taint is not None:
-        return Unknown(obj.taint.reason, "forward()", "unread", places=obj.taint.places)
+    cause = obj.taint or it.poison
+    if cause is not None:
+        return Unknown(cause.reason, "forward()", "unread", places=cause.places)
+    args = _before(it, obj, args, site)
+    return _after(it, obj, args, _forward(it, obj, args, site), site)
+
+
+def _before(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Args:
+    for hook in _hooks(obj, _PRE):
+        given = it.call(hook, Args([obj, Seq("tuple", list(args.pos))]), site)
+        if not (isinstance(given, Const) and given.value is None):
+            new = list(given.items) if isinstance(given, Seq) and given.exact else [given]
+            args = Args(new, args.kw, args.more)
+    return args
+
+
+def _after(it: Interpreter, obj: Instance, args: Args, result: Value, site: Site | None) -> Value:
+    for hook in _hooks(obj, _POST):
+        given = it.call(hook, Args([obj, Seq("tuple", list(args.pos)), result]), site)
+        if not (isinstance(given, Const) and given.value is None):
+            result = given
+    return result
+
+
+_PRE, _POST = "(forward pre-hooks)", "(forward hooks)"
+
+
+def _hooks(obj: Instance, name: str) -> list[Value]:
+    found = obj.attrs.get(name)
+    return list(found.items) if isinstance(found, Seq) else []
+
+
+def _hook(name: str) -> Handler:
+    def register(it: Interpreter, args: Args, site: Site | None) -> Value:
+        obj = _self(args)
+        it.heap.touch(obj)
+        obj.attrs[name] = Seq("list", [*_hooks(obj, name), args.get(1, "hook") or NONE])
+        return Unknown("the handle of a hook", "handle", "handle")
+
+    return register
+
+
+def _forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
     try:
         forward = it.get(obj, "forward", site)
     except RaiseSignal:
@@ -227,7 +268,24 @@ def _get_submodule(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _apply(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
+    obj = _self(args)
+    for _, m in list(walk(obj)):
+        it.call(args.pos[1], Args([m]), site)
+    return obj
+
+
+def _parts(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`_modules`: the sub-modules by name; writing to it replaces one."""
+    from auditor.views import attribute_view
+
+    obj = _self(args)
+    return attribute_view(obj, {n: m for n, m in children(obj)})
+
+
+def _unseen(it: Interpreter, args: Args, site: Site | None) -> Value:
+    if text_of(args.pos[1]) == "_modules":
+        return _parts(it, args, site)
+    raise RaiseSignal("AttributeError", Unknown(f"no attribute `{text_of(args.pos[1])}`", places=(site,) if site else ()))
 
 
 def _super_getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -244,8 +302,8 @@ MODULE = NativeClass(
         "register_parameter": _register("parameter"),
         "add_module": _register(""),
         "register_module": _register(""),
-        "register_forward_hook": _nothing,
-        "register_forward_pre_hook": _nothing,
+        "register_forward_hook": _hook(_POST),
+        "register_forward_pre_hook": _hook(_PRE),
         "register_load_state_dict_post_hook": _nothing,
         "_register_load_state_dict_pre_hook": _nothing,
         **{n: _returns_self for n in _SELF},
@@ -262,6 +320,7 @@ MODULE = NativeClass(
         "get_submodule": _get_submodule,
         "get_parameter": lambda it, args, site: Tensor(None, reason=Unknown("a parameter of a module")),
         "apply": _apply,
+        "__getattr__": lambda it, args, site: _unseen(it, args, site),
         "zero_grad": _nothing,
         "extra_repr": lambda it, args, site: Const(""),
     },

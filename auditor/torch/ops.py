@@ -130,7 +130,7 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     if op == "@":
         return matmul(it, Args([a, b]), site)
     made = combine([a, b], site)
-    if op == "%":
+    if op in ("%", "&", "//"):
         made = tagged(made, "wraps")
     elif op in ("<", "<=", ">", ">=", "==", "!="):
         made.dtype = "bool"

@@ -83,6 +83,8 @@ def is_scalar(value: Value) -> bool:
 def sizes(it: Interpreter, values: Sequence[Value], site: Site | None) -> list[Dim] | None:
     """Dimensions given as separate arguments or as one sequence; None when their number is not known."""
     items: Sequence[Value] = values
+    if len(values) == 1 and isinstance(values[0], Unknown) and values[0].kind not in ("int", "data"):
+        return None  # it may be a whole shape
     if len(values) == 1 and isinstance(values[0], Union) and (one := size(values[0])) is not None:
         return [one]
     if len(values) == 1 and not isinstance(values[0], (Const, Num)) and as_dim(values[0]) is None:
