@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ TorchConverter().add_exported_program(
 
 _ORACLE = """
 import json
-print(json.dumps([WIDTH, bool(DYNAMIC), str(NAME), str(BUNDLE), list(STATES)]))
+print(json.dumps([int(WIDTH), bool(DYNAMIC), str(NAME), str(BUNDLE), list(STATES)]))
 """
 
 
@@ -189,8 +190,20 @@ def file_of(result: Scan, path: str) -> FileResult:
     return next(f for f in result.files if f.path == path)
 
 
-Told = tuple[int, bool, str, str, list[str]]
-"""Width, dynamic, entry point, bundle, state names."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an export call receives; `None` where the evaluator does not know it. The width of a dynamic query is 0."""
+
+    width: int | None
+    dynamic: bool | None
+    name: str | None
+    bundle: str | None
+    states: tuple[str, ...] | None
+
+    def agrees(self, other: Told) -> bool:
+        """Whether all that is known here is so there."""
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return all(mine is None or mine == theirs for mine, theirs in pairs)
 
 
 def told_by_python(root: Path, snippet: str, argv: Sequence[str] = ()) -> Told:
@@ -202,19 +215,22 @@ def told_by_python(root: Path, snippet: str, argv: Sequence[str] = ()) -> Told:
     path.unlink()
     assert ran.returncode == 0, ran.stderr
     width, dynamic, name, bundle, states = json.loads(ran.stdout.splitlines()[-1])
-    return width, dynamic, name, bundle, states
+    return Told(0 if dynamic else width, dynamic, name, bundle, tuple(states))
 
 
-def told_by_the_scan(root: Path, snippet: str, argv: Sequence[str], more: Mapping[str, str]) -> Told:
+def told_by_the_scan(root: Path, snippet: str, argv: Sequence[str] = (), more: Mapping[str, str] | None = None) -> Told:
     """What the export call of the same snippet receives, by the evaluator."""
     recipe = f'[run]\nscript = "export.py"\nargs = {json.dumps(list(argv))}\n'
-    files = {"export.py": _TAIL_TOP + snippet + _TAIL, "recipe.toml": recipe, **more}
-    result = scan_text(root, files)
+    result = scan_text(root, {"export.py": _TAIL_TOP + snippet + _TAIL, "recipe.toml": recipe, **(more or {})})
     runs = [g for g in result.graphs if g.invocation.recipe]
     assert len(runs) == 1, [(g.id, g.facts.query.reason) for g in runs]
-    facts = runs[0].facts
-    assert facts.query.value is not None, facts.query
-    assert facts.states.value is not None, facts.states
-    widths, dynamic = facts.query.value.widths, facts.query.value.dynamic
-    assert dynamic or len(widths) == 1, facts.query
-    return (widths or (0,))[0], dynamic, runs[0].graph, runs[0].bundle, [s.name for s in facts.states.value]
+    (graph,) = runs
+    query, states = graph.facts.query.value, graph.facts.states.value
+    dynamic = query.dynamic if query is not None else None
+    width = (query.widths or (0,))[0] if query is not None else None
+    names = tuple(s.name for s in states) if states is not None else None
+    return Told(width, dynamic, _known(graph.graph), _known(graph.bundle), names)
+
+
+def _known(text: str) -> str | None:
+    return None if "*" in text else text

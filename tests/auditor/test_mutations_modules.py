@@ -22,7 +22,7 @@ from tests.auditor.edits import (
     may,
     top,
 )
-from tests.auditor.support import EXPORTER, default_graphs, mutate, scan_text
+from tests.auditor.support import EXPORTER, default_graphs, graph_of, mutate, scan_text
 
 _PARTS = """\
 class LastHead(nn.Module):
@@ -193,3 +193,24 @@ def test_a_model_that_the_environment_chooses_is_not_eligible(tmp_path: Path) ->
     script = mutate(EXPORTER, top(_PARTS), built(code))
     (model,) = audit(scan_text(tmp_path, {"export.py": script})).models
     assert model.verdict is not Verdict.ELIGIBLE
+
+
+@pytest.mark.parametrize(
+    "statement", ["import patches", "from patches import *", "from patches import done", "import patches as p"]
+)
+def test_a_module_that_patches_the_model_when_it_is_imported(tmp_path: Path, statement: str) -> None:
+    model, main = EXPORTER.split("def export(args):", 1)
+    patches = (
+        "import models\nplain = models.Model.forward\ndone = True\n\n\n"
+        "def last(self, *args, **kwargs):\n    return plain(self, *args, **kwargs)[:, -1:]\n\n\n"
+        "models.Model.forward = last\n"
+    )
+    script = (
+        "import argparse\nimport torch\nfrom torch.export import Dim\nfrom coreai_torch import TorchConverter\n"
+        f"from models import CONTEXT, HEADS, HIDDEN, LAYERS, STATES, Model\n{statement}\n\n\ndef export(args):{main}"
+    )
+    files = {"export.py": script, "models.py": model, "patches.py": patches}
+    assert judge(graph_of(scan_text(tmp_path / "patched", files)).facts).says() == LAST
+    del files["patches.py"]
+    files["export.py"] = script.replace(statement, "")
+    assert judge(graph_of(scan_text(tmp_path / "plain", files)).facts).says() == "eligible"
