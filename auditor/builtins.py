@@ -120,7 +120,11 @@ def _any_item(source: Seq, position: int, site: Site) -> Value:
         return head[position]
     options = [v for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
     if source.rest is not None or not options:
-        return source.rest.child(f"[{position}]") if source.rest else Unknown("an item of an empty sequence", places=(site,))
+        return (
+            source.rest.child(f"[{position}]")
+            if source.rest
+            else Unknown("an item of an empty sequence", places=(site,))
+        )
     return union(options)
 
 
@@ -180,7 +184,11 @@ def _float(it: Interpreter, args: Args, site: Site | None) -> Value:
             raise RaiseSignal(type(error).__name__) from None
     if isinstance(value, Num):
         return value
-    return value.child(".float", "float") if isinstance(value, Unknown) else operators.unknown_from("float() of a value that is not known", "float", value, name="float")
+    return (
+        value.child(".float", "float")
+        if isinstance(value, Unknown)
+        else operators.unknown_from("float() of a value that is not known", "float", value, name="float")
+    )
 
 
 def _str(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -201,12 +209,20 @@ def _bool(it: Interpreter, args: Args, site: Site | None) -> Value:
     if not args.pos:
         return FALSE
     known = operators.truth(args.pos[0])
-    return operators.derived(known, args.pos[0]) if known is not None else operators.unknown_from("bool() of a value that is not known", "bool", args.pos[0])
+    return (
+        operators.derived(known, args.pos[0])
+        if known is not None
+        else operators.unknown_from("bool() of a value that is not known", "bool", args.pos[0])
+    )
 
 
 def _isinstance(it: Interpreter, args: Args, site: Site | None) -> Value:
     known = is_instance(it, args.pos[0], args.pos[1])
-    return Const(known) if known is not None else operators.unknown_from("isinstance() of a value that is not known", "bool", args.pos[0])
+    return (
+        Const(known)
+        if known is not None
+        else operators.unknown_from("isinstance() of a value that is not known", "bool", args.pos[0])
+    )
 
 
 def _issubclass(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -227,11 +243,17 @@ def _hasattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     if isinstance(obj, Union):
         return union(_hasattr(it, Args([o, args.pos[1]]), site) for o in obj.options)
-    if isinstance(obj, (Unknown, ExternalObject, External)) or (isinstance(obj, Bound) and isinstance(obj.function, External)):
+    if isinstance(obj, (Unknown, ExternalObject, External)) or (
+        isinstance(obj, Bound) and isinstance(obj.function, External)
+    ):
         if isinstance(obj, Unknown) and f".{name}" in obj.assigned:
             return TRUE
         return operators.unknown_from(f"whether a value that is not known has `{name}`", "bool", obj)
-    if isinstance(obj, Instance) and isinstance(own := obj.attrs.get(name), Union) and any(isinstance(o, Absent) for o in own.options):
+    if (
+        isinstance(obj, Instance)
+        and isinstance(own := obj.attrs.get(name), Union)
+        and any(isinstance(o, Absent) for o in own.options)
+    ):
         return operators.unknown_from(f"whether `{name}` was set", "bool", own)
     try:
         found = it.get(obj, name, site)
@@ -357,8 +379,14 @@ def _sum(it: Interpreter, args: Args, site: Site | None) -> Value:
     source = iterate(it, args.pos[0], site)
     total: Value = args.get(1, "start") or Const(0)
     if not source.exact:
-        kind = "int" if all(as_dim(v) is not None for i in source.items for v in (i.items if isinstance(i, Star) else (i,))) else ""
-        return operators.unknown_from("a sum over a sequence of unknown length", kind, source, *source.items, name="sum")
+        kind = (
+            "int"
+            if all(as_dim(v) is not None for i in source.items for v in (i.items if isinstance(i, Star) else (i,)))
+            else ""
+        )
+        return operators.unknown_from(
+            "a sum over a sequence of unknown length", kind, source, *source.items, name="sum"
+        )
     from auditor.expressions import binary
 
     for i in source.items:
@@ -384,7 +412,9 @@ def sorted_items(it: Interpreter, source: Seq, args: Args, site: Site | None) ->
     key, reverse = args.kw.get("key"), args.kw.get("reverse")
     if not source.exact:
         return list(source.items)
-    keys = [it.call(key, Args([i]), site) if key is not None and not (isinstance(key, Const)) else i for i in source.items]
+    keys = [
+        it.call(key, Args([i]), site) if key is not None and not (isinstance(key, Const)) else i for i in source.items
+    ]
     plain = [_sort_key(k) for k in keys]
     if any(p is None for p in plain):
         return list(source.items)
@@ -492,7 +522,11 @@ def _abs(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _round(it: Interpreter, args: Args, site: Site | None) -> Value:
     if all(isinstance(a, Const) for a in args.pos):
         return operators.derived(round(*(a.value for a in args.pos if isinstance(a, Const))), *args.pos)
-    return args.pos[0] if isinstance(args.pos[0], (Num, Tensor)) else operators.unknown_from("round()", "int", *args.pos, name="round")
+    return (
+        args.pos[0]
+        if isinstance(args.pos[0], (Num, Tensor))
+        else operators.unknown_from("round()", "int", *args.pos, name="round")
+    )
 
 
 def _divmod(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -508,7 +542,9 @@ def _vars(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _open(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = format_value(args.pos[0], "", None) if args.pos else "*"
-    return Unknown(f"the contents of the file `{name}` are read at run time", f"open({name})", "file", places=_here(site))
+    return Unknown(
+        f"the contents of the file `{name}` are read at run time", f"open({name})", "file", places=_here(site)
+    )
 
 
 def _exit(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -561,7 +597,11 @@ def _ord(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _import(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[0])
     assert site is not None
-    return it.loader.import_module(it, name.split(".")[0], None, site) if name and "*" not in name else Unknown("a module whose name is not known", places=(site,))
+    return (
+        it.loader.import_module(it, name.split(".")[0], None, site)
+        if name and "*" not in name
+        else Unknown("a module whose name is not known", places=(site,))
+    )
 
 
 _EXCEPTIONS = (
@@ -647,7 +687,9 @@ def builtin_names() -> dict[str, Value]:
     base = NativeClass("BaseException", bases=(OBJECT,), closed=True)
     exception = NativeClass("Exception", bases=(base,), closed=True)
     for n in _EXCEPTIONS:
-        names[n] = {"BaseException": base, "Exception": exception}.get(n) or NativeClass(n, bases=(exception,), closed=True)
+        names[n] = {"BaseException": base, "Exception": exception}.get(n) or NativeClass(
+            n, bases=(exception,), closed=True
+        )
     names["object"] = OBJECT
     names["NotImplemented"] = Const(NotImplemented)
     names["True"], names["False"], names["None"] = TRUE, FALSE, NONE

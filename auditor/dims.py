@@ -163,7 +163,7 @@ def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
     atom = _memo.get((op, a, b))
     if atom is None:
         query = any(isinstance(d, Poly) and d.query for d in (a, b))
-        wraps = op == "mod" or any(isinstance(d, Poly) and d.wraps for d in (a, b))
+        wraps = op in ("mod", "div") or any(isinstance(d, Poly) and d.wraps for d in (a, b))
         atom = _memo[(op, a, b)] = Atom(f"{op}({a},{b})", query, wraps, minimum=1 if op in ("either", "reshape") else 0)
     return symbol(atom)
 

@@ -88,13 +88,19 @@ def congruent(a: Value, b: Value, seen: set[tuple[int, int]] | None = None) -> b
         case Unknown(), Unknown():
             return a.reason == b.reason
         case Seq(), Seq():
-            return a.kind == b.kind and len(a.items) == len(b.items) and all(congruent(x, y, seen) for x, y in zip(a.items, b.items, strict=True))
+            return (
+                a.kind == b.kind
+                and len(a.items) == len(b.items)
+                and all(congruent(x, y, seen) for x, y in zip(a.items, b.items, strict=True))
+            )
         case Star(items=x), Star(items=y):
             return len(x) == len(y) and all(congruent(i, j, seen) for i, j in zip(x, y, strict=True))
         case Union(options=x), Union(options=y):
             return len(x) == len(y) and all(congruent(i, j, seen) for i, j in zip(x, y, strict=True))
         case Mapping(), Mapping():
-            return a.entries.keys() == b.entries.keys() and all(congruent(a.entries[k][1], b.entries[k][1], seen) for k in a.entries)
+            return a.entries.keys() == b.entries.keys() and all(
+                congruent(a.entries[k][1], b.entries[k][1], seen) for k in a.entries
+            )
         case Bound(), Bound():
             return congruent(a.function, b.function, seen) and congruent(a.receiver, b.receiver, seen)
         case Function(), Function():
@@ -118,7 +124,11 @@ def join(a: Value, b: Value) -> Value:
         case Seq(kind="tuple"), Seq(kind="tuple") if a.exact and b.exact and len(a.items) == len(b.items):
             items = [join(x, y) for x, y in zip(a.items, b.items, strict=True)]
             return Seq("tuple", items, places=merge_places(a.places, b.places), flags=a.flags | b.flags)
-    if (_number(a) and _number(b)) or (isinstance(a, Num) and _maybe_number(b)) or (_maybe_number(a) and isinstance(b, Num)):
+    if (
+        (_number(a) and _number(b))
+        or (isinstance(a, Num) and _maybe_number(b))
+        or (_maybe_number(a) and isinstance(b, Num))
+    ):
         x, y = as_dim(a), as_dim(b)
         if x is not None and y is not None and not (isinstance(x, int) and isinstance(y, int)):
             d = dims.either(x, y)
@@ -132,8 +142,10 @@ def _maybe_number(v: Value) -> bool:
 
 
 def _number(v: Value) -> bool:
-    return isinstance(v, Num) or (isinstance(v, Unknown) and v.kind in ("int", "float")) or (
-        isinstance(v, Const) and isinstance(v.value, (int, float)) and not isinstance(v.value, bool)
+    return (
+        isinstance(v, Num)
+        or (isinstance(v, Unknown) and v.kind in ("int", "float"))
+        or (isinstance(v, Const) and isinstance(v.value, (int, float)) and not isinstance(v.value, bool))
     )
 
 
@@ -163,7 +175,9 @@ def union(values: Iterable[Value]) -> Value:
     for v in values:
         for o in v.options if isinstance(v, Union) else (v,):
             if isinstance(o, Unknown) and not isinstance(o, Absent):
-                other = next((n for n, f in enumerate(flat) if isinstance(f, Unknown) and not isinstance(f, Absent)), None)
+                other = next(
+                    (n for n, f in enumerate(flat) if isinstance(f, Unknown) and not isinstance(f, Absent)), None
+                )
                 if other is not None:
                     flat[other] = merge_unknowns(flat[other], o)  # type: ignore[arg-type]
                     continue
@@ -246,7 +260,14 @@ def merge_unknowns(a: Unknown, b: Unknown) -> Unknown:
     if found is None:
         kind = a.kind if a.kind == b.kind else "unread" if "unread" in (a.kind, b.kind) else ""
         named = min((a, b), key=lambda u: len(u.name) or 1000)
-        found = Merged(a.reason, named.name, kind, places=merge_places(a.places, b.places), flags=a.flags | b.flags, query=a.query or b.query)
+        found = Merged(
+            a.reason,
+            named.name,
+            kind,
+            places=merge_places(a.places, b.places),
+            flags=a.flags | b.flags,
+            query=a.query or b.query,
+        )
         found.parts = (a, b)
         _merged[(id(a), id(b))] = found
     return found

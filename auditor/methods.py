@@ -51,7 +51,9 @@ def attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Valu
     if name in table:
         return Bound(Native(name, table[name]), obj)
     if name == "__class__":
-        return Native(obj.kind if isinstance(obj, Seq) else "dict" if isinstance(obj, Mapping) else "str", lambda it, a, s: NONE)
+        return Native(
+            obj.kind if isinstance(obj, Seq) else "dict" if isinstance(obj, Mapping) else "str", lambda it, a, s: NONE
+        )
     if isinstance(obj, Seq) and obj.kind == "slice" and name in ("start", "stop", "step"):
         return obj.items[("start", "stop", "step").index(name)]
     if isinstance(obj, (Num, Pattern)):
@@ -78,10 +80,25 @@ def _scalar_attribute(obj: Const, name: str) -> Value:
 def _wrap(result: Any) -> Value:
     if isinstance(result, (list, tuple)):
         return Seq("list" if isinstance(result, list) else "tuple", [_wrap(r) for r in result])
-    return Const(result) if isinstance(result, (int, float, str, bytes, bool, type(None))) else Unknown("a value of a built-in method")
+    return (
+        Const(result)
+        if isinstance(result, (int, float, str, bytes, bool, type(None)))
+        else Unknown("a value of a built-in method")
+    )
 
 
-_PREDICATES = ("startswith", "endswith", "isdigit", "isalpha", "islower", "isupper", "isalnum", "isidentifier", "isspace", "isnumeric")
+_PREDICATES = (
+    "startswith",
+    "endswith",
+    "isdigit",
+    "isalpha",
+    "islower",
+    "isupper",
+    "isalnum",
+    "isidentifier",
+    "isspace",
+    "isnumeric",
+)
 _LISTS = ("split", "rsplit", "splitlines")
 
 
@@ -174,7 +191,9 @@ def _format(receiver: Value, args: Args) -> Value:
     named = _plain(list(args.kw.values()))
     if isinstance(receiver, Const) and plain is not None and named is not None:
         try:
-            return operators.derived(receiver.value.format(*plain, **dict(zip(args.kw, named, strict=True))), receiver, *args.all())
+            return operators.derived(
+                receiver.value.format(*plain, **dict(zip(args.kw, named, strict=True))), receiver, *args.all()
+            )
         except (KeyError, IndexError, ValueError):
             pass
     out, depth = "", 0
@@ -232,7 +251,9 @@ def _insert(it: Interpreter, args: Args, site: Site | None) -> Value:
     if isinstance(where, Const) and isinstance(where.value, int) and obj.exact:
         obj.items.insert(where.value, it.tag(args.pos[2]))
     else:
-        obj.rest = obj.rest or Unknown("an item was inserted at a position that is not known", places=(site,) if site else ())
+        obj.rest = obj.rest or Unknown(
+            "an item was inserted at a position that is not known", places=(site,) if site else ()
+        )
     return NONE
 
 
@@ -246,7 +267,9 @@ def _pop(it: Interpreter, args: Args, site: Site | None) -> Value:
         if -len(obj.items) <= where.value < len(obj.items):
             return obj.items.pop(where.value)
         raise RaiseSignal("IndexError")
-    obj.rest = obj.rest or Unknown("an item was removed from a sequence that is not known", places=(site,) if site else ())
+    obj.rest = obj.rest or Unknown(
+        "an item was removed from a sequence that is not known", places=(site,) if site else ()
+    )
     return obj.rest.child("[pop]")
 
 
@@ -396,7 +419,11 @@ def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
     if found is not None:
         return found[1]
     if obj.rest is not None or k is None:
-        value = obj.rest.child(f"[{k[1]!r}]") if obj.rest is not None and k else operators.unknown_from("a popped item", "", args.pos[1])
+        value = (
+            obj.rest.child(f"[{k[1]!r}]")
+            if obj.rest is not None and k
+            else operators.unknown_from("a popped item", "", args.pos[1])
+        )
         return union([value, default]) if default is not None else value
     if default is None:
         raise RaiseSignal("KeyError")

@@ -29,7 +29,16 @@ class _Lines(PositionProvider):
         return {id(n): first + p.start.line - 1 for n, p in self._computed.items() if isinstance(n, _CITED)}
 
 
-_CITED = (cst.BaseExpression, cst.BaseStatement, cst.BaseSmallStatement, cst.BaseElement, cst.Param, cst.Decorator, cst.WithItem, cst.BaseSlice)
+_CITED = (
+    cst.BaseExpression,
+    cst.BaseStatement,
+    cst.BaseSmallStatement,
+    cst.BaseElement,
+    cst.Param,
+    cst.Decorator,
+    cst.WithItem,
+    cst.BaseSlice,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +102,9 @@ def index(file: SourceFile) -> ModuleSource:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         where = f" at line {line}" if line else ""
-        raise SyntaxProblem(f"does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}") from None
+        raise SyntaxProblem(
+            f"does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}"
+        ) from None
     lines = file.text.splitlines(keepends=True)
     statements: list[Statement] = []
     binders: dict[str, list[int]] = {}
@@ -115,14 +126,18 @@ def index(file: SourceFile) -> ModuleSource:
             stars.append(number)
         calls = any(isinstance(n, (ast.Expr, ast.For, ast.While, ast.With, ast.If, ast.Try)) for n in group)
         text = "".join(lines[first - 1 : last])
-        statements.append(Statement(file.path, text, first, frozenset(binds), frozenset(mutates), calls, star, _only_defines(group)))
+        statements.append(
+            Statement(file.path, text, first, frozenset(binds), frozenset(mutates), calls, star, _only_defines(group))
+        )
     guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
     return ModuleSource(file, tuple(statements), binders, tuple(stars), guard)
 
 
 def _only_defines(group: list[ast.stmt]) -> bool:
     """Whether evaluating the statement does nothing but bind: it can wait until the name is looked up."""
-    return all(isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not n.decorator_list for n in group)
+    return all(
+        isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not n.decorator_list for n in group
+    )
 
 
 def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:

@@ -330,7 +330,10 @@ def _equal(a: Value, b: Value) -> bool | None:
     if isinstance(a, Seq) and isinstance(b, Seq) and a.exact and b.exact:
         if a.kind != b.kind or len(a.items) != len(b.items):
             return False
-        parts = [_equal(x, y) if not isinstance(x, (Const, Num)) else _compare("==", x, y) for x, y in zip(a.items, b.items, strict=True)]
+        parts = [
+            _equal(x, y) if not isinstance(x, (Const, Num)) else _compare("==", x, y)
+            for x, y in zip(a.items, b.items, strict=True)
+        ]
         return False if False in parts else None if None in parts else True
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if a.rest is not None or b.rest is not None:

@@ -81,7 +81,9 @@ class Unknown(Value):
         found = self.assigned.get(key) or self.children.get(key)
         if found is None:
             kind = kind or ("data" if self.kind in ("data", "dict") else "")
-            found = Unknown(self.reason, f"{self.name}{key}", kind, places=self.places, flags=self.flags, query=self.query)
+            found = Unknown(
+                self.reason, f"{self.name}{key}", kind, places=self.places, flags=self.flags, query=self.query
+            )
             self.children[key] = found
         return found
 
@@ -305,10 +307,18 @@ class Tensor(Value):
 
 @dataclass(slots=True, eq=False)
 class Storage:
-    """The memory of an input, buffer or parameter: what an in-place write reaches."""
+    """The memory of an input, buffer or parameter: what an in-place write reaches.
+
+    What is computed from a `watched` one carries its tag.
+    """
 
     name: str
     role: str = ""  # input | buffer | parameter
+    watched: bool = False
+
+    @property
+    def tag(self) -> str:
+        return f"from:{self.name}"
 
 
 @dataclass(slots=True)

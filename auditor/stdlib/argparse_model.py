@@ -182,7 +182,9 @@ def _argv(it: Interpreter, given: Value | None, site: Site | None) -> list[str] 
     return [t for t in texts if t is not None] if all(t is not None for t in texts) else None
 
 
-def parse_arguments(it: Interpreter, parser: Parser, argv: Sequence[str], namespace: Value | None = None) -> tuple[Value, list[str]]:
+def parse_arguments(
+    it: Interpreter, parser: Parser, argv: Sequence[str], namespace: Value | None = None
+) -> tuple[Value, list[str]]:
     """(namespace, unrecognised arguments) for a command line."""
     real = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     seen: dict[str, Option] = {}
@@ -213,7 +215,9 @@ def parse_arguments(it: Interpreter, parser: Parser, argv: Sequence[str], namesp
     return target, rest
 
 
-def _parse_command(it: Interpreter, parser: Parser, command: str | None, argv: list[str], target: Instance, rest: list[str]) -> None:
+def _parse_command(
+    it: Interpreter, parser: Parser, command: str | None, argv: list[str], target: Instance, rest: list[str]
+) -> None:
     flags = frozenset({"(sub-command)"})
     if command in parser.commands:
         child, more = parse_arguments(it, parser.commands[command], argv, target)
@@ -223,7 +227,9 @@ def _parse_command(it: Interpreter, parser: Parser, command: str | None, argv: l
         return
     if command is not None:
         rest.append(command)
-    names = [Const(n, flags=flags, places=(parser.command_site,) if parser.command_site else ()) for n in parser.commands]
+    names = [
+        Const(n, flags=flags, places=(parser.command_site,) if parser.command_site else ()) for n in parser.commands
+    ]
     if parser.command_dest:
         target.attrs[parser.command_dest] = union(names) if names else NONE
     merged: dict[str, list[Value]] = {}

@@ -13,7 +13,21 @@ from auditor.builtins import builtin_names
 from auditor.expressions import update_mapping
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.values import NONE, Args, Const, Instance, Mapping, Native, NativeClass, Num, Seq, Unknown, Value, key_of, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Const,
+    Instance,
+    Mapping,
+    Native,
+    NativeClass,
+    Num,
+    Seq,
+    Unknown,
+    Value,
+    key_of,
+    text_of,
+)
 
 Handler = Callable[[Interpreter, Args, "Site | None"], Value]
 
@@ -104,7 +118,9 @@ def _deque(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _re(name: str) -> Native:
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         texts = [text_of(a) for a in args.pos]
-        if all(t is not None and "*" not in t for t in texts if t is None or not isinstance(args.pos[0], Const)) and all(isinstance(a, Const) for a in args.pos):
+        if all(
+            t is not None and "*" not in t for t in texts if t is None or not isinstance(args.pos[0], Const)
+        ) and all(isinstance(a, Const) for a in args.pos):
             pattern = texts[0] or ""
             if len(pattern) < 200 and not re.search(r"[*+}]\)[*+{]", pattern):
                 try:
@@ -151,7 +167,10 @@ def _time(it: Interpreter, args: Args, site: Site | None) -> Value:
 _NAMES = builtin_names()
 
 NATIVES: dict[str, Value] = {
-    **{f"math.{n}": _math(n, getattr(math, n)) for n in ("sqrt", "ceil", "floor", "log", "log2", "exp", "pow", "prod", "gcd", "cos", "sin", "isqrt")},
+    **{
+        f"math.{n}": _math(n, getattr(math, n))
+        for n in ("sqrt", "ceil", "floor", "log", "log2", "exp", "pow", "prod", "gcd", "cos", "sin", "isqrt")
+    },
     "math.pi": Const(math.pi),
     "math.inf": Const(math.inf),
     "json.loads": Native("json.loads", _json_loads),

@@ -182,7 +182,9 @@ def _split(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _environ(it: Interpreter, args: Args, site: Site | None) -> Value:
     default = args.get(1, "default")
-    found = Unknown("an environment variable is known at run time only", "environ", "str", places=(site,) if site else ())
+    found = Unknown(
+        "an environment variable is known at run time only", "environ", "str", places=(site,) if site else ()
+    )
     from auditor.joins import union
 
     return union([found, default if default is not None else NONE])

@@ -117,7 +117,17 @@ def copied(value: Value, deep: bool, seen: dict[int, Value] | None = None) -> Va
                 copy.payload = inner(value.payload)
             return copy
         case Unknown():
-            twin = Unknown(value.reason, value.name, value.kind, dict(value.children), value.atom, value.query, dict(value.assigned), places=value.places, flags=value.flags)
+            twin = Unknown(
+                value.reason,
+                value.name,
+                value.kind,
+                dict(value.children),
+                value.atom,
+                value.query,
+                dict(value.assigned),
+                places=value.places,
+                flags=value.flags,
+            )
             seen[id(value)] = twin
             return twin
         case Tensor():
@@ -153,7 +163,9 @@ def _namespace(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Instance(NAMESPACE, dict(args.kw), places=(site,) if site else ())
 
 
-NAMESPACE = NativeClass("types.SimpleNamespace", {"__new__": lambda it, args, site: _namespace(it, Args([], args.kw), site)})
+NAMESPACE = NativeClass(
+    "types.SimpleNamespace", {"__new__": lambda it, args, site: _namespace(it, Args([], args.kw), site)}
+)
 
 
 def _method_type(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -192,7 +204,9 @@ ENUM = NativeClass("enum.Enum", {"__init_subclass__": _enum_class, "__new__": _e
 def _import_module(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[0])
     if name is None or "*" in name or site is None:
-        return Unknown("a module whose name is not known is imported", "import_module()", places=(site,) if site else ())
+        return Unknown(
+            "a module whose name is not known is imported", "import_module()", places=(site,) if site else ()
+        )
     return it.loader.import_module(it, name, None, site)
 
 
@@ -202,7 +216,9 @@ SPEC = NativeClass("importlib.machinery.ModuleSpec")
 def _spec_from_file(it: Interpreter, args: Args, site: Site | None) -> Value:
     path = args.get(1, "location")
     loader = Instance(SPEC, {"exec_module": Native("exec_module", lambda it, args, site: NONE)})
-    return Instance(SPEC, {"loader": loader, "name": args.pos[0]}, payload=format_value(path, "", None) if path is not None else "*")
+    return Instance(
+        SPEC, {"loader": loader, "name": args.pos[0]}, payload=format_value(path, "", None) if path is not None else "*"
+    )
 
 
 def _module_from_spec(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -238,7 +254,9 @@ def _signature(it: Interpreter, args: Args, site: Site | None) -> Value:
     names = [x.name.value for x in (*p.posonly_params, *p.params, *p.kwonly_params)]
     if isinstance(args.pos[0], Bound) and names:
         names = names[1:]
-    entries: dict[tuple[str, object], tuple[Value, Value]] = {("str", n): (Const(n), Instance(PARAMETER, {"name": Const(n)})) for n in names}
+    entries: dict[tuple[str, object], tuple[Value, Value]] = {
+        ("str", n): (Const(n), Instance(PARAMETER, {"name": Const(n)})) for n in names
+    }
     return Instance(PARAMETER, {"parameters": Mapping(entries)})
 
 
@@ -293,7 +311,11 @@ def _namedtuple(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _named_tuple_iter(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
-    return Seq("tuple", list(obj.attrs.values())) if isinstance(obj, Instance) else operators.unknown_from("items", "", obj)
+    return (
+        Seq("tuple", list(obj.attrs.values()))
+        if isinstance(obj, Instance)
+        else operators.unknown_from("items", "", obj)
+    )
 
 
 def _named_tuple_item(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -352,8 +374,12 @@ NATIVES: dict[str, Value] = {
         "abc.abstractmethod",
         "atexit.register",
     ),
-    "functools.cached_property": Native("cached_property", lambda it, args, site: it.call(it.loader.builtins["property"], args, site)),
-    "abc.abstractproperty": Native("abstractproperty", lambda it, args, site: it.call(it.loader.builtins["property"], args, site)),
+    "functools.cached_property": Native(
+        "cached_property", lambda it, args, site: it.call(it.loader.builtins["property"], args, site)
+    ),
+    "abc.abstractproperty": Native(
+        "abstractproperty", lambda it, args, site: it.call(it.loader.builtins["property"], args, site)
+    ),
     "abc.ABC": NativeClass("abc.ABC", bases=(OBJECT,), closed=True),
     "typing.Generic": NativeClass("typing.Generic", bases=(OBJECT,), closed=True),
     "typing.Protocol": NativeClass("typing.Protocol", bases=(OBJECT,), closed=True),
@@ -381,10 +407,26 @@ NATIVES: dict[str, Value] = {
     "importlib.import_module": Native("import_module", _import_module),
     "importlib.util.spec_from_file_location": Native("spec_from_file_location", _spec_from_file),
     "importlib.util.module_from_spec": Native("module_from_spec", _module_from_spec),
-    "importlib.machinery.SourceFileLoader": Native("SourceFileLoader", lambda it, args, site: Instance(SPEC, {"load_module": Native("load_module", lambda it, a, s: _module_from_spec(it, Args([_spec_from_file(it, args, s)]), s))})),
+    "importlib.machinery.SourceFileLoader": Native(
+        "SourceFileLoader",
+        lambda it, args, site: Instance(
+            SPEC,
+            {
+                "load_module": Native(
+                    "load_module", lambda it, a, s: _module_from_spec(it, Args([_spec_from_file(it, args, s)]), s)
+                )
+            },
+        ),
+    ),
     "asyncio.run": Native("asyncio.run", _run),
-    "asyncio.get_event_loop": Native("get_event_loop", lambda it, args, site: Instance(NAMESPACE, {"run_until_complete": Native("run_until_complete", _run)})),
-    "asyncio.new_event_loop": Native("new_event_loop", lambda it, args, site: Instance(NAMESPACE, {"run_until_complete": Native("run_until_complete", _run)})),
+    "asyncio.get_event_loop": Native(
+        "get_event_loop",
+        lambda it, args, site: Instance(NAMESPACE, {"run_until_complete": Native("run_until_complete", _run)}),
+    ),
+    "asyncio.new_event_loop": Native(
+        "new_event_loop",
+        lambda it, args, site: Instance(NAMESPACE, {"run_until_complete": Native("run_until_complete", _run)}),
+    ),
     "asyncio.gather": Native("gather", _all_values),
     "inspect.signature": Native("signature", _signature),
     "inspect.isawaitable": Native("isawaitable", lambda it, args, site: Const(False)),

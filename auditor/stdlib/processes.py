@@ -29,7 +29,14 @@ def _command(it: Interpreter, args: Args, site: Site | None) -> Value:
         elif isinstance(given, Seq):
             words = [format_value(i, "", None) for i in iterate(it, given, site).items]
     it.sinks.command(tuple(words), site, it.conditions)
-    return Instance(COMPLETED, {"returncode": Const(0), "stdout": Unknown("the output of a program", "stdout", "str"), "stderr": Unknown("the output of a program", "stderr", "str")})
+    return Instance(
+        COMPLETED,
+        {
+            "returncode": Const(0),
+            "stdout": Unknown("the output of a program", "stdout", "str"),
+            "stderr": Unknown("the output of a program", "stderr", "str"),
+        },
+    )
 
 
 COMPLETED = NativeClass("subprocess.CompletedProcess", {"check_returncode": lambda it, args, site: NONE})
@@ -57,7 +64,9 @@ SYS_PATH = NativeClass(
     {
         "insert": _search,
         "append": _search,
-        "extend": lambda it, args, site: _search(it, Args([args.pos[0], *iterate(it, args.pos[1], site).items]), site) if site else NONE,
+        "extend": lambda it, args, site: (
+            _search(it, Args([args.pos[0], *iterate(it, args.pos[1], site).items]), site) if site else NONE
+        ),
         "remove": lambda it, args, site: NONE,
         "pop": lambda it, args, site: NONE,
         "index": lambda it, args, site: Unknown("a position in sys.path", "index", "int"),

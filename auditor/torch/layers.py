@@ -113,7 +113,9 @@ def _convolution(spatial: int, transposed: bool = False) -> Forward:
         padding, dilation = _each(obj, "padding", spatial, 0), _each(obj, "dilation", spatial, 1)
         if isinstance(p := obj.attrs.get("padding"), Const) and p.value == "same":
             return result((*x.shape[: -spatial - 1], channels, *x.shape[-spatial:]), x, site=None)
-        return result(ops.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed), x, site=None)
+        return result(
+            ops.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed), x, site=None
+        )
 
     return forward
 
@@ -146,13 +148,21 @@ def _pool(spatial: int) -> Forward:
         stride = _each(obj, "stride", spatial, 0)
         stride = [k if s == 0 else s for k, s in zip(kernel, stride, strict=True)]
         channels = x.shape[-spatial - 1]
-        return result(ops.convolved_shape(x.shape, channels, kernel, stride, _each(obj, "padding", spatial, 0), [1] * spatial, False), x, site=None)
+        return result(
+            ops.convolved_shape(
+                x.shape, channels, kernel, stride, _each(obj, "padding", spatial, 0), [1] * spatial, False
+            ),
+            x,
+            site=None,
+        )
 
     return forward
 
 
 def _flatten(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
-    return ops.flatten(it, Args([args.pos[0], obj.attrs.get("start_dim", Const(1)), obj.attrs.get("end_dim", Const(-1))]), site)
+    return ops.flatten(
+        it, Args([args.pos[0], obj.attrs.get("start_dim", Const(1)), obj.attrs.get("end_dim", Const(-1))]), site
+    )
 
 
 def _glu(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
@@ -161,12 +171,18 @@ def _glu(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value
 
 def _attention(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
     q = as_tensor(args.get(0, "query") or NONE)
-    out = result(q.shape, *(a for a in args.pos if isinstance(a, Tensor)), site=None) if q is not None else unknown_tensor("attention", site)
+    out = (
+        result(q.shape, *(a for a in args.pos if isinstance(a, Tensor)), site=None)
+        if q is not None
+        else unknown_tensor("attention", site)
+    )
     return Seq("tuple", [out, unknown_tensor("attention weights", site)])
 
 
 def _unread(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
-    return unknown_tensor("a layer whose shapes are not followed", site, *(a for a in args.pos if isinstance(a, Tensor)))
+    return unknown_tensor(
+        "a layer whose shapes are not followed", site, *(a for a in args.pos if isinstance(a, Tensor))
+    )
 
 
 _ACTIVATIONS = """
@@ -194,7 +210,22 @@ def _classes() -> list[NativeClass]:
     out += [layer(f"Conv{s}d", _CONV, _convolution(s), _conv_weights(s)) for s in (1, 2, 3)]
     out += [layer(f"ConvTranspose{s}d", _DECONV, _convolution(s, True), _conv_weights(s)) for s in (1, 2, 3)]
     out += [layer(f"{kind}Pool{s}d", _POOL, _pool(s)) for kind in ("Max", "Avg") for s in (1, 2)]
-    out += [layer(n, "a b c", _unread) for n in ("LSTM", "GRU", "RNN", "Upsample", "Unfold", "Fold", "TransformerEncoder", "TransformerEncoderLayer", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "PixelShuffle")]
+    out += [
+        layer(n, "a b c", _unread)
+        for n in (
+            "LSTM",
+            "GRU",
+            "RNN",
+            "Upsample",
+            "Unfold",
+            "Fold",
+            "TransformerEncoder",
+            "TransformerEncoderLayer",
+            "AdaptiveAvgPool1d",
+            "AdaptiveAvgPool2d",
+            "PixelShuffle",
+        )
+    ]
     out += [
         layer("Linear", "in_features out_features bias", _linear, _linear_weights),
         layer("Embedding", "num_embeddings embedding_dim padding_idx", _embedding, _embedding_weights),

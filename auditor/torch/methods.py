@@ -14,8 +14,7 @@ abs absolute neg negative exp expm1 exp2 log log2 log10 log1p sigmoid logsigmoid
 sqrt rsqrt square sin cos tan asin acos atan sinh cosh erf erfinv reciprocal sign round floor ceil trunc frac softplus leaky_relu hardswish
 hardsigmoid hardtanh prelu threshold dropout layer_norm rms_norm group_norm batch_norm instance_norm normalize local_response_norm
 masked_fill tril triu cumsum cumprod cummax nan_to_num logical_not bitwise_not isnan isinf isfinite roll flip fliplr flipud
-fake_quantize_per_tensor_affine type_as renorm sgn positive deg2rad scatter scatter_add index_fill index_copy masked_scatter
-slice_scatter select_scatter index_put index_add diag_embed softmin tanhshrink special_expit polar real imag conj angle
+fake_quantize_per_tensor_affine type_as renorm sgn positive deg2rad masked_scatter diag_embed softmin tanhshrink special_expit polar real imag conj angle
 """.split()
 _VIEWS = "copy detach contiguous cpu cuda clone requires_grad_ data alias numpy pin_memory share_memory_ view_as_real view_as_complex resolve_conj to_dense dequantize".split()
 _BROADCAST = """
@@ -23,6 +22,7 @@ add sub subtract mul multiply div divide true_divide floor_divide pow float_powe
 eq ne lt le gt ge not_equal greater less greater_equal less_equal equal_ logical_and logical_or logical_xor bitwise_and bitwise_or
 bitwise_xor bitwise_left_shift bitwise_right_shift clamp clip clamp_min clamp_max hypot copysign rsub xlogy where_ __and__ __or__
 """.split()
+_SCATTER = "scatter scatter_add index_fill index_copy slice_scatter select_scatter index_put index_add".split()
 _REDUCE = "sum mean amax amin prod std var norm any all logsumexp nansum nanmean median quantile count_nonzero linalg_norm".split()
 
 OPS: dict[str, ops.Op] = {
@@ -30,6 +30,7 @@ OPS: dict[str, ops.Op] = {
     **{n: ops.view_of for n in _VIEWS},
     **{n: ops.broadcasting for n in _BROADCAST},
     **{n: ops.reduction for n in _REDUCE},
+    **{n: ops.scattered for n in _SCATTER},
     "to": ops.converted,
     "type": ops.converted,
     "float": ops.cast("float32"),
@@ -128,11 +129,7 @@ _IN_PLACE = {
     "clamp_": ops.same,
     "zero_": ops.same,
     "fill_": ops.same,
-    "index_put_": ops.same,
-    "index_copy_": ops.same,
-    "index_add_": ops.same,
-    "scatter_": ops.same,
-    "scatter_add_": ops.same,
+    **{f"{n}_": ops.scattered for n in _SCATTER},
     "masked_fill_": ops.same,
     "normal_": ops.same,
     "uniform_": ops.same,
@@ -158,7 +155,9 @@ def _size(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _rank(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = ops.first(args)
-    return Const(len(t.shape)) if t.shape is not None else Unknown("the rank of a tensor that is not known", "dim", "int")
+    return (
+        Const(len(t.shape)) if t.shape is not None else Unknown("the rank of a tensor that is not known", "dim", "int")
+    )
 
 
 def _numel(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -194,7 +193,9 @@ _METHODS: dict[str, ops.Op] = {
     "new_full": _new(ops.full),
     "new_tensor": _new(ops.from_data),
     "unfold": _unfold,
-    "tolist": lambda it, args, site: Unknown("the values of a tensor", "tolist()", "list", places=(site,) if site else ()),
+    "tolist": lambda it, args, site: Unknown(
+        "the values of a tensor", "tolist()", "list", places=(site,) if site else ()
+    ),
     "is_floating_point": lambda it, args, site: Unknown("the type of a tensor", "is_floating_point()", "bool"),
     "is_contiguous": lambda it, args, site: Const(True),
     "backward": _nothing,
@@ -247,7 +248,11 @@ def _first_argument(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _is_tensor(it: Interpreter, args: Args, site: Site | None) -> Value:
     if isinstance(args.pos[0], Tensor):
         return Const(True)
-    return Const(False) if isinstance(args.pos[0], Const) else operators.unknown_from("whether a value is a tensor", "bool", args.pos[0])
+    return (
+        Const(False)
+        if isinstance(args.pos[0], Const)
+        else operators.unknown_from("whether a value is a tensor", "bool", args.pos[0])
+    )
 
 
 def _natives() -> dict[str, Value]:
@@ -265,9 +270,25 @@ def _natives() -> dict[str, Value]:
         out[f"torch.Tensor.{name}"] = _LIFTED[name]
     for name in ("torch.numel",):
         out[name] = Native(name, _numel)
-    for name in ("torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.set_grad_enabled", "torch.autocast", "torch.amp.autocast"):
+    for name in (
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.enable_grad",
+        "torch.set_grad_enabled",
+        "torch.autocast",
+        "torch.amp.autocast",
+    ):
         out[name] = Native(name, _no_grad)
-    for name in ("torch._check", "torch._check_is_size", "torch._check_value", "torch.manual_seed", "torch.set_num_threads", "torch._check_tensor_all", "torch.set_default_dtype", "torch.cuda.empty_cache"):
+    for name in (
+        "torch._check",
+        "torch._check_is_size",
+        "torch._check_value",
+        "torch.manual_seed",
+        "torch.set_num_threads",
+        "torch._check_tensor_all",
+        "torch.set_default_dtype",
+        "torch.cuda.empty_cache",
+    ):
         out[name] = Native(name, _nothing)
     out["torch.is_tensor"] = Native("is_tensor", _is_tensor)
     out["torch.sym_int"] = Native("sym_int", _first_argument)

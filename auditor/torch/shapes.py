@@ -140,7 +140,10 @@ def einsum(equation: str, operands: Sequence[Shape]) -> Shape | None:
         if extra < 0 or (extra and not dots):
             return None
         ellipsis = max(ellipsis, shape[len(head) : len(head) + extra], key=len)
-        letters = [*zip(head, shape[: len(head)], strict=True), *zip(tail, shape[len(shape) - len(tail) :], strict=True)]
+        letters = [
+            *zip(head, shape[: len(head)], strict=True),
+            *zip(tail, shape[len(shape) - len(tail) :], strict=True),
+        ]
         for letter, size in letters:
             sizes[letter] = broadcast_dim(sizes[letter], size) if letter in sizes else size
     if not arrow:

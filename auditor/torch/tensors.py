@@ -32,13 +32,18 @@ from auditor.values import (
 OWN_TAGS = frozenset({"argmax", "topk", "one-row"})
 
 
-def result(shape: Shape | None, *sources: Value, site: Site | None = None, reason: Unknown | None = None, dtype: str = "") -> Tensor:
+def result(
+    shape: Shape | None, *sources: Value, site: Site | None = None, reason: Unknown | None = None, dtype: str = ""
+) -> Tensor:
     """A tensor computed from `sources`: cuts, tags and unread parts are carried along."""
     tensors = [s for s in sources if isinstance(s, Tensor)]
     for s in sources:
         if isinstance(s, Unknown) and not is_scalar(s):
             reason = reason or s
     tags = frozenset().union(*(t.tags for t in tensors)) if tensors else NO_FLAGS
+    for t in tensors:
+        if t.base is not None and t.base.watched:
+            tags = tags | {t.base.tag}
     if len(tensors) > 1 and tags:
         tags = tags - OWN_TAGS  # said of one tensor, not of what is computed from it and others
     return Tensor(
@@ -77,7 +82,9 @@ def as_tensor(value: Value, site: Site | None = None) -> Tensor | None:
 
 
 def is_scalar(value: Value) -> bool:
-    return isinstance(value, (Const, Num)) or (isinstance(value, Unknown) and value.kind in ("int", "float", "bool", "data"))
+    return isinstance(value, (Const, Num)) or (
+        isinstance(value, Unknown) and value.kind in ("int", "float", "bool", "data")
+    )
 
 
 def sizes(it: Interpreter, values: Sequence[Value], site: Site | None) -> list[Dim] | None:
@@ -142,7 +149,11 @@ def shape_value(tensor: Tensor) -> Value:
 
 
 def dim_value(d: Dim, like: Tensor) -> Value:
-    return Num(d, places=like.places, flags=like.flags) if isinstance(d, dims.Poly) else Const(d, places=like.places, flags=like.flags)
+    return (
+        Num(d, places=like.places, flags=like.flags)
+        if isinstance(d, dims.Poly)
+        else Const(d, places=like.places, flags=like.flags)
+    )
 
 
 def tagged(tensor: Tensor, *tags: str) -> Tensor:

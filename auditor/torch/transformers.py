@@ -71,7 +71,11 @@ def _forward_causal(it: Interpreter, args: Args, site: Site | None) -> Value:
     if hidden.shape is not None and keep != 0:
         if not isinstance(keep, int):
             return _output({"logits": unknown_tensor("`logits_to_keep` is not known", site, hidden)})
-        cuts = (*hidden.cuts, site) if site is not None and any(dims.depends_on_query(d) for d in hidden.shape) else hidden.cuts
+        cuts = (
+            (*hidden.cuts, site)
+            if site is not None and any(dims.depends_on_query(d) for d in hidden.shape)
+            else hidden.cuts
+        )
         hidden = result((*hidden.shape[:-2], keep, hidden.shape[-1]), hidden, site=site)
         hidden.cuts = cuts
     logits = it.call(it.get(obj, "lm_head", site), Args([hidden]), site)
@@ -92,7 +96,9 @@ def _item(it: Interpreter, args: Args, site: Site | None) -> Value:
     return obj.attrs.get(text_of(key) or "", Unknown("an output that is not known"))
 
 
-OUTPUT = NativeClass("transformers.ModelOutput", {"__getitem__": _item, "to_tuple": lambda it, args, site: Seq("tuple", [])}, (OBJECT,))
+OUTPUT = NativeClass(
+    "transformers.ModelOutput", {"__getitem__": _item, "to_tuple": lambda it, args, site: Seq("tuple", [])}, (OBJECT,)
+)
 
 
 def _from(cls: list[NativeClass]):  # type: ignore[no-untyped-def]
@@ -108,8 +114,16 @@ def _embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Unknown("the embeddings of a Hugging Face model", "embed_tokens", places=(site,) if site else ())
 
 
-CAUSAL = NativeClass("transformers.CausalLM", {"forward": _forward_causal, "__getattr__": _getattr, "get_input_embeddings": _embeddings}, (MODULE,))
-BASE = NativeClass("transformers.PreTrainedModel", {"forward": _forward_base, "__getattr__": _getattr, "get_input_embeddings": _embeddings}, (MODULE,))
+CAUSAL = NativeClass(
+    "transformers.CausalLM",
+    {"forward": _forward_causal, "__getattr__": _getattr, "get_input_embeddings": _embeddings},
+    (MODULE,),
+)
+BASE = NativeClass(
+    "transformers.PreTrainedModel",
+    {"forward": _forward_base, "__getattr__": _getattr, "get_input_embeddings": _embeddings},
+    (MODULE,),
+)
 _FAMILIES = "Llama Qwen2 Qwen3 Mistral Phi Phi3 Gemma Gemma2 Gemma3 GPT2 GPTNeoX OPT Falcon Olmo2 SmolLM3 StableLm"
 
 
@@ -118,12 +132,19 @@ def _factory(name: str, handler: object) -> NativeClass:
 
 
 NATIVES: dict[str, Value] = {
-    "transformers.AutoConfig": NativeClass("transformers.AutoConfig", {"from_pretrained": _config, "for_model": _config}, (OBJECT,)),
-    "transformers.PretrainedConfig": NativeClass("transformers.PretrainedConfig", {"from_pretrained": _config}, (OBJECT,)),
+    "transformers.AutoConfig": NativeClass(
+        "transformers.AutoConfig", {"from_pretrained": _config, "for_model": _config}, (OBJECT,)
+    ),
+    "transformers.PretrainedConfig": NativeClass(
+        "transformers.PretrainedConfig", {"from_pretrained": _config}, (OBJECT,)
+    ),
     "transformers.AutoModelForCausalLM": _factory("transformers.AutoModelForCausalLM", _causal),
     "transformers.PreTrainedModel": MODULE,
     "transformers.modeling_utils.PreTrainedModel": MODULE,
     **{f"transformers.{f}ForCausalLM": _factory(f"transformers.{f}ForCausalLM", _causal) for f in _FAMILIES.split()},
-    **{f"transformers.{f}Config": NativeClass(f"transformers.{f}Config", {"from_pretrained": _config}, (OBJECT,)) for f in _FAMILIES.split()},
+    **{
+        f"transformers.{f}Config": NativeClass(f"transformers.{f}Config", {"from_pretrained": _config}, (OBJECT,))
+        for f in _FAMILIES.split()
+    },
 }
 __all__ = ["NATIVES", "NONE", "Native"]
