@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +10,7 @@ from auditor.containers import iterate, length
 from auditor.expressions import format_value, unique, update_mapping
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, union
-from auditor.views import attribute_view
-from auditor.objects import OBJECT, fields_of, is_instance, mro
+from auditor.objects import OBJECT, class_lookup, is_instance, mro
 from auditor.places import Site
 from auditor.values import (
     FALSE,
@@ -22,12 +20,12 @@ from auditor.values import (
     Bound,
     Class,
     Const,
+    Env,
     External,
     ExternalObject,
     Function,
     Instance,
     Mapping,
-    Module,
     Native,
     NativeClass,
     Num,
@@ -39,12 +37,12 @@ from auditor.values import (
     Unknown,
     Value,
     as_dim,
-    key_of,
     merge_flags,
     merge_places,
     number,
     text_of,
 )
+from auditor.views import attribute_view
 
 
 def _here(site: Site | None) -> tuple[Site, ...]:
@@ -60,7 +58,7 @@ def _len(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 MAX_RANGE = 12
-"""A longer range counts as one of unknown length: layers are alike, and one that is not shows as a branch on its index."""
+"""A longer range counts as one of unknown length: layers are alike; one that is not shows as a branch on its index."""
 
 
 def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -70,15 +68,11 @@ def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
         flags, places = merge_flags(args.pos), merge_places(*(a.places for a in args.pos))
         if len(numbers) <= MAX_RANGE:
             return Seq("list", [Const(n, places=places, flags=flags) for n in numbers], places=places, flags=flags)
-    index = Unknown("an index of a loop of unknown length", _index_name(args.pos, site), "int", places=_here(site))
+    index = Unknown("an index of a loop of unknown length", "index", "int", places=_here(site))
     index.flags = merge_flags(args.pos)
     if any(isinstance(b, dims.Poly) and b.query for b in bounds):
         index.query = True
     return Seq("list", [Star((index,))], places=_here(site), flags=index.flags)
-
-
-def _index_name(bounds: list[Value], site: Site | None) -> str:
-    return "index"
 
 
 def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -107,10 +101,10 @@ def _zip(it: Interpreter, args: Args, site: Site | None) -> Value:
     exact = [s for s in sources if s.exact]
     if exact:
         count = min(len(s.items) for s in exact)
-        rows = []
-        for n in range(count):
-            rows.append(Seq("tuple", [s.items[n] if s.exact else _any_item(s, n, site) for s in sources]))
-        return Seq("list", rows, flags=flags)  # type: ignore[arg-type]
+        rows: list[Value] = [
+            Seq("tuple", [s.items[n] if s.exact else _any_item(s, n, site) for s in sources]) for n in range(count)
+        ]
+        return Seq("list", rows, flags=flags)
     return Seq("list", [Star((Seq("tuple", [_any_item(s, 0, site) for s in sources]),))], flags=flags)
 
 
@@ -169,9 +163,7 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
     if isinstance(value, Tensor) and value.data is not None:
         return _int(it, Args([value.data]), site)
     if isinstance(value, Unknown):
-        if value.kind in ("int", ""):
-            return value.child(".int", "int") if not value.kind else value
-        return value.child(".int", "int")
+        return value if value.kind == "int" else value.child(".int", "int")
     return operators.unknown_from("int() of a value that is not known", "int", value, name="int")
 
 
@@ -260,8 +252,6 @@ def _hasattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     except RaiseSignal:
         return FALSE
     if isinstance(found, Unknown) and isinstance(obj, Instance) and not isinstance(obj.attrs.get(name), Const):
-        from auditor.objects import class_lookup
-
         known, sure = class_lookup(obj.cls, name)
         if known is None and not sure:
             return operators.unknown_from(f"whether an object of an unread class has `{name}`", "bool", found)
@@ -328,8 +318,6 @@ def _type(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     if len(args.pos) == 3:
         bases = args.pos[1]
-        from auditor.values import Env
-
         names = args.pos[2]
         env = Env({k[1]: v for k, (_, v) in names.entries.items()} if isinstance(names, Mapping) else {})
         cls = Class(text_of(args.pos[0]) or "?", tuple(bases.items) if isinstance(bases, Seq) else (), env, site=site)
@@ -353,6 +341,19 @@ def _fold(pick: Callable[..., Any], name: str) -> Callable[[Interpreter, Args, S
         assert site is not None
         items = args.pos if len(args.pos) > 1 else iterate(it, args.pos[0], site).items
         exact = len(args.pos) > 1 or iterate(it, args.pos[0], site).exact
+        if exact and items and "key" in args.kw:
+            ranked = sorted_items(it, Seq("list", list(items)), Args([], {"key": args.kw["key"]}), site)
+            keys = [it.call(args.kw["key"], Args([i]), site) for i in ranked]
+            if all(isinstance(k, Const) for k in keys):
+                return (
+                    ranked[0]
+                    if name == "min"
+                    else next(
+                        r
+                        for r, k in zip(ranked, keys, strict=True)
+                        if operators.truth(operators.compare("==", k, keys[-1]))
+                    )
+                )
         if exact and items and all(isinstance(i, Const) for i in items) and "key" not in args.kw:
             try:
                 return operators.derived(pick(i.value for i in items if isinstance(i, Const)), *items)
@@ -419,7 +420,7 @@ def sorted_items(it: Interpreter, source: Seq, args: Args, site: Site | None) ->
     if any(p is None for p in plain):
         return list(source.items)
     try:
-        order = sorted(range(len(plain)), key=lambda n: plain[n])  # type: ignore[arg-type,return-value]
+        order = sorted(range(len(plain)), key=plain.__getitem__)
     except TypeError:
         return list(source.items)
     if reverse is not None and operators.truth(reverse):
@@ -604,12 +605,13 @@ def _import(it: Interpreter, args: Args, site: Site | None) -> Value:
     )
 
 
-_EXCEPTIONS = (
-    "BaseException Exception ArithmeticError AssertionError AttributeError EOFError FileExistsError FileNotFoundError ImportError "
-    "IndexError IOError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError NotImplementedError "
-    "OSError OverflowError PermissionError RecursionError RuntimeError StopIteration SyntaxError SystemExit TimeoutError TypeError "
-    "UnicodeDecodeError ValueError Warning UserWarning DeprecationWarning FutureWarning RuntimeWarning ZeroDivisionError"
-).split()
+_EXCEPTIONS = """
+BaseException Exception ArithmeticError AssertionError AttributeError EOFError FileExistsError FileNotFoundError
+ImportError IndexError IOError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError
+NotImplementedError OSError OverflowError PermissionError RecursionError RuntimeError StopIteration SyntaxError
+SystemExit TimeoutError TypeError UnicodeDecodeError ValueError Warning UserWarning DeprecationWarning FutureWarning
+RuntimeWarning ZeroDivisionError
+"""
 
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "print": _print,
@@ -686,7 +688,7 @@ def builtin_names() -> dict[str, Value]:
     names: dict[str, Value] = {n: Native(n, f) for n, f in _FUNCTIONS.items()}
     base = NativeClass("BaseException", bases=(OBJECT,), closed=True)
     exception = NativeClass("Exception", bases=(base,), closed=True)
-    for n in _EXCEPTIONS:
+    for n in _EXCEPTIONS.split():
         names[n] = {"BaseException": base, "Exception": exception}.get(n) or NativeClass(
             n, bases=(exception,), closed=True
         )
@@ -696,6 +698,3 @@ def builtin_names() -> dict[str, Value]:
     names["__debug__"] = TRUE
     names["Ellipsis"] = Const(...)
     return names
-
-
-__all__ = ["Absent", "Module", "builtin_names", "fields_of", "key_of", "math", "sorted_items"]

@@ -15,7 +15,7 @@ _DEPTH = 2
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """`files` may export something; `unreadable` could not be read, with the reason; `rest` has no trace of an export."""
+    """`files` may export something; `unreadable` could not be read, and why; `rest` has no trace of an export."""
 
     files: tuple[str, ...]
     unreadable: dict[str, str]

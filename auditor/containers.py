@@ -119,6 +119,8 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
             return obj.child(f"[{k[1]!r}]") if k else operators.unknown_from(obj.reason, "", obj, key, name=f"{obj.name}[?]")
         case ExternalObject():
             return it.get(obj, "__getitem__()", site)
+        case External(dotted=dotted) if not dotted.rsplit(".", 1)[-1][:1].isupper():
+            return Unknown(f"`{dotted}[...]` is known at run time only", f"{dotted}[]", "str" if dotted == "os.environ" else "", places=(site,))
         case Class() | NativeClass() | External() | Native():
             return obj  # a generic alias: list[int], Sequence[str]
     return operators.unknown_from("an item of a value that has none", "", obj)

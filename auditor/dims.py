@@ -45,6 +45,11 @@ class Poly:
         return any(a.wraps for m, _ in self.terms for a in m)
 
     @property
+    def remainder(self) -> bool:
+        """Whether this is a remainder, by a modulo or spelled as `a - a // n * n`."""
+        return self.wraps or any(c < 0 and any(a.name.startswith("div(") for a in m) for m, c in self.terms)
+
+    @property
     def atoms(self) -> frozenset[Atom]:
         return frozenset(a for m, _ in self.terms for a in m)
 
@@ -163,7 +168,7 @@ def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
     atom = _memo.get((op, a, b))
     if atom is None:
         query = any(isinstance(d, Poly) and d.query for d in (a, b))
-        wraps = op in ("mod", "div") or any(isinstance(d, Poly) and d.wraps for d in (a, b))
+        wraps = op == "mod" or any(isinstance(d, Poly) and d.wraps for d in (a, b))
         atom = _memo[(op, a, b)] = Atom(f"{op}({a},{b})", query, wraps, minimum=1 if op in ("either", "reshape") else 0)
     return symbol(atom)
 
@@ -194,7 +199,7 @@ def depends_on_query(d: Dim) -> bool:
 
 
 def less(a: Dim, b: Dim) -> bool | None:
-    """`a < b` for every value that the atoms can have (each at least its `minimum`), or None when that cannot be told."""
+    """`a < b` for every value of the atoms (each at least its `minimum`), or None when that cannot be told."""
     d = sub(b, a)
     if isinstance(d, int):
         return d > 0
@@ -218,4 +223,4 @@ def equal(a: Dim, b: Dim) -> bool | None:
         return True
     if less(a, b) or less(b, a):
         return False
-    return False if isinstance(a, int) and isinstance(b, int) else None
+    return None

@@ -112,6 +112,11 @@ def _formatted(it: Interpreter, node: cst.FormattedString, frame: Frame) -> Valu
             continue
         value = it.eval(part.expression, frame)
         sources.append(value)
+        if part.equal is not None:
+            out += cst.Module([]).code_for_node(part.expression) + "="
+            if part.conversion is None and not part.format_spec:
+                out += format_value(value, "", "r")
+                continue
         out += format_value(value, _format_spec(it, part, frame), part.conversion)
     result = operators.pattern(out, *sources)
     result.places = merge_places((frame.statement.site(node),), result.places)
@@ -307,6 +312,8 @@ def _comparison(it: Interpreter, node: cst.Comparison, frame: Frame) -> Value:
             from auditor.torch.ops import tensor_binary
 
             one = tensor_binary(it, op, left, right, frame.statement.site(node))
+        elif op in ("in", "not in") and isinstance(right, Instance) and not isinstance(right.payload, (Seq, Mapping)):
+            one = _in_object(it, op, left, right, frame.statement.site(node))
         else:
             one = operators.compare(op, left, right)
         if isinstance(one, Unknown) and not one.places:
@@ -315,6 +322,14 @@ def _comparison(it: Interpreter, node: cst.Comparison, frame: Frame) -> Value:
         left = right
     assert result is not None
     return result
+
+
+def _in_object(it: Interpreter, op: str, item: Value, obj: Instance, site: Site) -> Value:
+    try:
+        found = it.call(it.get(obj, "__contains__", site), Args([item]), site)
+    except RaiseSignal:
+        return operators.unknown_from("`in` on an object that does not say", "bool", item)
+    return operators.unary("not", found) if op == "not in" else found
 
 
 def _and(a: Value, b: Value) -> Value:

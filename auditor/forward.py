@@ -104,7 +104,7 @@ def symbolic(value: Value, rows: set[int], dynamic: dict[int, str], name: str, a
     for axis in rows:
         if axis < len(shape):
             shape[axis] = as_query
-    return replace(value, shape=tuple(shape), base=storage(name, "input"), cuts=(), tags=frozenset(), data=None)
+    return replace(value, shape=tuple(shape), base=storage(name, "input", watched=not rows and not value.dtype.startswith("int"), shape=tuple(shape)), cuts=(), tags=frozenset(), data=None)
 
 
 _atoms: dict[str, Atom] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from auditor import dims
 from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
@@ -13,6 +14,9 @@ from auditor.roles import is_cache_name, is_state_name, query_rank, role_by_name
 from auditor.torch.modules import walk
 from auditor.values import Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,31 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     return GraphFacts(kind, states, query, logits, kv, _marks(outcome, states, query))
 
 
+def merged(worlds: Sequence[GraphFacts], site: Site) -> GraphFacts:
+    """The facts of a graph that is one of several: what all agree on is known, the rest is not."""
+    first, *others = worlds
+    for other in others:
+        same = {s.name: s.role for s in first.states.value or ()} == {s.name: s.role for s in other.states.value or ()}
+        first = GraphFacts(
+            _agreed(first.kind, other.kind, site),
+            first.states if same and first.states.value is not None else _agreed(first.states, other.states, site),
+            _agreed(first.query, other.query, site),
+            _agreed(first.logits, other.logits, site),
+            _agreed(first.kv, other.kv, site),
+            tuple({m.trait: m for m in (*first.marks, *other.marks)}.values()),
+        )
+    return first
+
+
+def _agreed(a: Fact[T], b: Fact[T], site: Site) -> Fact[T]:
+    if a.value is None or b.value is None:
+        return a if a.value is None else b
+    if a.value == b.value:
+        return a
+    places = tuple(dict.fromkeys((site.place("export call"), *a.evidence[1:], *b.evidence[1:])))
+    return Fact.unknown("the exported module is one of several, and they differ in this", *places, flags=a.flags | b.flags)
+
+
 def _may_hold_state(module: Value) -> bool:
     """Whether a buffer of the module is named like a state: such buffers become states when `forward` writes them."""
     if not isinstance(module, Instance):
@@ -170,8 +199,37 @@ def _states(it: Interpreter, d: Declaration, bound: dict[str, str], outcome: Out
     for name in names:
         source = declared.get(by_input.get(name, ""))
         states.append(_state(d, name, source, outcome))
+    bound = {(declared[i].parameter or i) for i in by_input.values() if i in declared} | set(names)
+    undeclared = [s for n, s in written.items() if n not in bound and s.role in ("input", "buffer")]
+    if len(undeclared) > len(names) - len(by_input):
+        states += [_undeclared(d, s, outcome) for s in undeclared]
+    states += _through_outputs(d, outcome, set(by_input.values()))
     flags = merge_flags([v for v in (d.state_source,) if v is not None])
     return Fact(tuple(states), evidence(d.site, d.state_source), flags=flags)
+
+
+def _undeclared(d: Declaration, storage: Storage, outcome: Outcome) -> State:
+    """A buffer or input that `forward` writes and that no declared state name is left for."""
+    site = next(w.site for w in outcome.events.writes if w.storage is storage or w.storage.name == storage.name)
+    role = role_by_name(storage.name)
+    role = Role.UNKNOWN if role.is_kv else role
+    return State(storage.name, role, (d.site.place("export call"), site.place()), f"`{storage.name}` is written and is no declared state")
+
+
+def _through_outputs(d: Declaration, outcome: Outcome, states: set[str]) -> list[State]:
+    """Inputs of fixed shape that come out again computed from themselves: states by another way."""
+    out = []
+    for i in d.inputs:
+        if i.name in states or i.axes or is_cache_name(i.name) or not isinstance(i.value, Tensor) or i.value.shape is None:
+            continue
+        tag = f"from:{i.parameter or i.name}"
+        shape = i.value.shape
+        if any(isinstance(v, Tensor) and tag in v.tags and v.shape == shape for _, v in outcome.outputs):
+            role = role_by_name(i.name)
+            role = role if role in (Role.CONV, Role.RECURRENT) else Role.UNKNOWN
+            reason = f"the input `{i.name}` comes out again, computed from itself"
+            out.append(State(i.name, role, evidence(d.site, i.value), reason, tuple(map(str, shape))))
+    return out
 
 
 def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome) -> State:
@@ -192,6 +250,10 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome)
             reason = f"neither the name `{name}` nor its shape says what the state holds"
     if role is Role.KV_UNIFIED and _latent(d, name):
         role = Role.MLA_LATENT
+    mine = {name, source.name, source.parameter} if source is not None else {name}
+    moved = next((w for w in outcome.events.writes if w.storage.name in mine and w.whole and w.own), None)
+    if moved is not None and role.is_kv:
+        role, reason = Role.UNKNOWN, f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move"
     places = evidence(d.site, d.state_source, source.value if source is not None else None)
     return State(name, role, places, reason, shape)
 

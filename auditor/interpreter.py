@@ -101,6 +101,8 @@ class Interpreter:
     events: Any = None
     unknown_loops: int = 0
     poison: Unknown | None = None
+    imported: set[str] = field(default_factory=set)
+    broke: set[bool] = field(default_factory=set)
 
     # -- bounds -------------------------------------------------------------------------------------------------
 

@@ -158,7 +158,26 @@ class Loader:
         if key not in self._resolved:
             self._resolved[key] = self.sources.module(dotted, file, it.search)
         found = self._resolved[key]
-        return self._open(found, dotted, site) if found is not None else None
+        module = self._open(found, dotted, site) if found is not None else None
+        if module is not None:
+            self.imported(it, module)
+        return module
+
+    def imported(self, it: Interpreter, module: Module) -> None:
+        """Run what a module of the audited tree does when it is imported, once a run: calls, and writes to other modules."""
+        path = module.source.file.path
+        if path in it.imported or not self.sources.audited(path):
+            return
+        it.imported.add(path)
+        for number, statement in enumerate(module.source.statements):
+            if statement.effects and number not in module.pending:
+                module.pending.add(number)
+                try:
+                    it.run_block(statement.nodes, Frame(module.env, statement, module))
+                except RaiseSignal:
+                    break
+                finally:
+                    module.pending.discard(number)
 
     def _open(self, file: SourceFile, dotted: str, site: Site) -> Module | None:
         try:
@@ -178,6 +197,8 @@ class Loader:
             if base is None:
                 return self._missing("." * level + dotted + "." + name, site)
             module: Value | None = self._open(base, base.path, site)
+            if isinstance(module, Module):
+                self.imported(it, module)
             if module is None:
                 return self._unparsed(base.path, name, site)
         else:

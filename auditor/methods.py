@@ -7,7 +7,7 @@ from typing import Any
 
 from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import join_all, union
+from auditor.joins import Absent, join_all, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -20,6 +20,7 @@ from auditor.values import (
     Pattern,
     Seq,
     Star,
+    Union,
     Unknown,
     Value,
     key_of,
@@ -374,8 +375,6 @@ def _map(args: Args) -> Mapping:
 
 def _get(it: Interpreter, args: Args, site: Site | None) -> Value:
     from auditor.containers import get_item
-    from auditor.joins import Absent
-    from auditor.values import Union
 
     obj, default = _map(args), args.get(2, "default") or NONE
     k = key_of(args.pos[1])
@@ -457,6 +456,20 @@ def _setdefault(it: Interpreter, args: Args, site: Site | None) -> Value:
     return default
 
 
+def _move_to_end(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = _map(args)
+    it.heap.touch(obj)
+    k = key_of(args.pos[1])
+    last = args.get(2, "last")
+    if k is None or k not in obj.entries or (last is not None and operators.truth(last) is None):
+        obj.rest = obj.rest or operators.unknown_from("an entry was moved that is not known", "", args.pos[1])
+        return NONE
+    entry = obj.entries.pop(k)
+    front = last is not None and not operators.truth(last)
+    obj.entries = {k: entry, **obj.entries} if front else {**obj.entries, k: entry}
+    return NONE
+
+
 def _fromkeys(it: Interpreter, args: Args, site: Site | None) -> Value:
     from auditor.containers import iterate
 
@@ -507,7 +520,7 @@ _MAPPING: dict[str, Callable[..., Value]] = {
     "copy": _copy,
     "clear": _clear,
     "fromkeys": _fromkeys,
-    "move_to_end": lambda it, args, site: NONE,
+    "move_to_end": _move_to_end,
 }
 
 

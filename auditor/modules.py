@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst.metadata import PositionProvider
+from libcst.metadata import CodeRange, PositionProvider
 
 from auditor.places import Site
 from auditor.sources import SourceFile
@@ -26,7 +26,11 @@ class _Lines(PositionProvider):
 
     def of(self, module: cst.Module, first: int) -> dict[int, int]:
         self._gen_impl(module)
-        return {id(n): first + p.start.line - 1 for n, p in self._computed.items() if isinstance(n, _CITED)}
+        return {
+            id(n): first + p.start.line - 1
+            for n, p in self._computed.items()
+            if isinstance(n, _CITED) and isinstance(p, CodeRange)
+        }
 
 
 _CITED = (
@@ -45,7 +49,7 @@ _CITED = (
 class Statement:
     """A top-level statement (or several on one line): its lines, what it binds, and, when asked for, its LibCST nodes.
 
-    `defines` when it only defines functions or classes.
+    `defines` when it only defines functions or classes; `effects` when it may change what other modules see.
     """
 
     path: str
@@ -56,6 +60,7 @@ class Statement:
     calls: bool
     star: bool
     defines: bool = False
+    effects: bool = False
     _nodes: tuple[cst.BaseStatement, ...] | None = field(default=None, repr=False)
     _module: cst.Module | None = field(default=None, repr=False)
     _lines: dict[int, int] | None = field(default=None, repr=False)
@@ -72,7 +77,7 @@ class Statement:
     def nodes(self) -> tuple[cst.BaseStatement, ...]:
         if self._nodes is None:
             self._module = cst.parse_module(self.text)
-            self._nodes = tuple(self._module.body)  # type: ignore[arg-type]
+            self._nodes = tuple(self._module.body)
         return self._nodes
 
     def line_of(self, node: object) -> int:
@@ -103,7 +108,7 @@ def index(file: SourceFile) -> ModuleSource:
         line = getattr(error, "lineno", None)
         where = f" at line {line}" if line else ""
         raise SyntaxProblem(
-            f"does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}"
+            f"does not parse{where}: {getattr(error, 'msg', None) or str(error) or type(error).__name__}"
         ) from None
     lines = file.text.splitlines(keepends=True)
     statements: list[Statement] = []
@@ -133,11 +138,43 @@ def index(file: SourceFile) -> ModuleSource:
     return ModuleSource(file, tuple(statements), binders, tuple(stars), guard)
 
 
+def _has_effect(node: ast.stmt) -> bool:
+    """Whether running the statement may change something outside its own names: a call, or a write to an attribute."""
+    match node:
+        case ast.Expr(value=ast.Call()):
+            return True
+        case ast.Assign(targets=targets):
+            return any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in targets)
+        case ast.AugAssign(target=target):
+            return isinstance(target, (ast.Attribute, ast.Subscript))
+        case ast.Delete():
+            return True
+        case ast.If(test=test) if "__name__" in ast.dump(test):
+            return False
+        case ast.If(body=body, orelse=orelse) | ast.For(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
+            return any(map(_has_effect, [*body, *orelse]))
+        case ast.With(body=body):
+            return any(map(_has_effect, body))
+        case ast.Try(body=body, orelse=orelse, finalbody=final):
+            return any(map(_has_effect, [*body, *orelse, *final]))
+    return False
+
+
 def _only_defines(group: list[ast.stmt]) -> bool:
     """Whether evaluating the statement does nothing but bind: it can wait until the name is looked up."""
     return all(
         isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not n.decorator_list for n in group
     )
+
+
+def _only_binds(node: ast.stmt) -> bool:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+        return not node.decorator_list and all(isinstance(d, ast.Constant) for d in defaults)
+    if isinstance(node, ast.ClassDef):
+        # a base may count its sub-classes: only those of a library are taken not to
+        return not node.decorator_list and not node.keywords and all(isinstance(b, ast.Attribute) for b in node.bases)
+    return False
 
 
 def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:

@@ -58,6 +58,10 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
         if isinstance(v, Function) and v.owner is None:
             v.owner = cls
     out: Value = cls
+    hook, _ = class_lookup(cls, "__init_subclass__", after=cls)
+    if isinstance(hook, Function):
+        keywords = {k.keyword.value: it.eval(k.value, frame) for k in node.keywords if k.keyword is not None}
+        it.call(hook, Args([cls], keywords), cls.site)
     for base in mro(cls):
         if isinstance(base, NativeClass) and "__init_subclass__" in base.methods:
             base.methods["__init_subclass__"](it, Args([cls]), cls.site)

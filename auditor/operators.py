@@ -50,6 +50,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "|": operator.or_,
     "^": operator.xor,
 }
+UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -58,7 +59,6 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_LIMIT = 1 << 64
 _TEXT_LIMIT = 20_000
 
 
@@ -162,6 +162,12 @@ def _text_binary(op: str, a: Value, b: Value) -> Value | None:
             return None
         return pattern((x or "*") + (y or "*"), a, b)
     if op == "%" and x is not None:
+        given = b.items if isinstance(b, Seq) and b.kind == "tuple" else [b]
+        if isinstance(a, Const) and all(isinstance(g, Const) for g in given):
+            try:
+                return derived(x % tuple(g.value for g in given if isinstance(g, Const)), a, b)
+            except (TypeError, ValueError):
+                pass
         return pattern(_percent(x), a, b)
     return None
 
@@ -239,7 +245,7 @@ def unary(op: str, a: Value) -> Value:
         return unknown_from("the truth of a value that is not known", "bool", a) if t is None else derived(not t, a)
     if isinstance(a, Const):
         try:
-            return derived({"-": operator.neg, "+": operator.pos, "~": operator.invert}[op](a.value), a)
+            return derived(UNARY[op](a.value), a)
         except TypeError:
             return unknown_from(f"`{op}` on {type(a.value).__name__}", "", a)
     d = as_dim(a)
@@ -265,7 +271,7 @@ def identical(a: Value, b: Value) -> bool | None:
     if isinstance(a, External) and isinstance(b, External):
         return a.dotted == b.dotted
     if isinstance(a, _SOLID) and isinstance(b, _SOLID):
-        return True if a is b or (isinstance(a, Seq) and same(a, b)) else False
+        return a is b or (isinstance(a, Seq) and same(a, b))
     return True if a is b else None
 
 

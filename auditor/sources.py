@@ -199,6 +199,10 @@ class Sources:
         """Displayed paths of library files that have the last name of a module that was not found."""
         return tuple(self._shown(self.libraries.owner(path), path) for path in self._finder.elsewhere(dotted))
 
+    def audited(self, path: str) -> bool:
+        """Whether a displayed path is a file of the audited tree, and not of a library."""
+        return self._layer(path) is None
+
     def siblings(self, path: str) -> tuple[str, ...]:
         """Displayed paths of the Python files in the folder of a displayed file (of all libraries, for one of theirs)."""
         tree, folder = self._place(posixpath.dirname(path))

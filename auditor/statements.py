@@ -396,16 +396,77 @@ def match_pattern(it: Interpreter, pattern: Any, subject: Value, frame: Frame) -
         return True if True in seen else None if None in seen else False
     if isinstance(pattern, (cst.MatchValue, cst.MatchSingleton)):
         return operators.truth(operators.compare("==", subject, it.eval(pattern.value, frame)))
-    if isinstance(pattern, (cst.MatchList, cst.MatchTuple)) and isinstance(subject, Seq) and subject.exact:
-        if len(pattern.patterns) != len(subject.items):
-            return False
-        seen = [match_pattern(it, p.value, v, frame) for p, v in zip(pattern.patterns, subject.items, strict=True)]
-        return False if False in seen else None if None in seen else True
-    if isinstance(pattern, cst.MatchClass) and not pattern.patterns and not pattern.kwds:
-        from auditor.objects import is_instance
-
-        return is_instance(it, subject, it.eval(pattern.cls, frame))
+    if isinstance(pattern, (cst.MatchList, cst.MatchTuple)):
+        return _match_sequence(it, list(pattern.patterns), subject, frame)
+    if isinstance(pattern, cst.MatchMapping):
+        return _match_mapping(it, pattern, subject, frame)
+    if isinstance(pattern, cst.MatchClass):
+        return _match_class(it, pattern, subject, frame)
     return None
+
+
+def _all_of(seen: list[bool | None]) -> bool | None:
+    return False if False in seen else None if None in seen else True
+
+
+def _match_sequence(it: Interpreter, patterns: list[Any], subject: Value, frame: Frame) -> bool | None:
+    if not isinstance(subject, Seq):
+        return False if isinstance(subject, (Const, Mapping, Num)) else None
+    if not subject.exact:
+        return None
+    star = next((n for n, p in enumerate(patterns) if isinstance(p, cst.MatchStar)), None)
+    items = list(subject.items)
+    if star is not None:
+        after = len(patterns) - star - 1
+        if len(items) < len(patterns) - 1:
+            return False
+        end = len(items) - after
+        name = patterns[star].name
+        if name is not None:
+            assign(it, name, Seq("list", items[star:end]), frame)
+        patterns, items = [*patterns[:star], *patterns[star + 1 :]], [*items[:star], *items[end:]]
+    if len(patterns) != len(items):
+        return False
+    return _all_of([match_pattern(it, p.value, v, frame) for p, v in zip(patterns, items, strict=True)])
+
+
+def _match_mapping(it: Interpreter, pattern: cst.MatchMapping, subject: Value, frame: Frame) -> bool | None:
+    if not isinstance(subject, Mapping):
+        return False if isinstance(subject, (Const, Seq, Num)) else None
+    seen: list[bool | None] = []
+    for element in pattern.elements:
+        try:
+            value = get_item(it, subject, it.eval(element.key, frame), frame.statement.site(element))
+        except RaiseSignal:
+            return False
+        seen.append(match_pattern(it, element.pattern, value, frame))
+    return _all_of(seen)
+
+
+def _match_class(it: Interpreter, pattern: cst.MatchClass, subject: Value, frame: Frame) -> bool | None:
+    from auditor.objects import is_instance
+
+    cls = it.eval(pattern.cls, frame)
+    seen = [is_instance(it, subject, cls)]
+    if seen[0] is False:
+        return False
+    names: list[str | None] = [None] * len(pattern.patterns)
+    if isinstance(subject, Instance) and pattern.patterns:
+        try:
+            listed = it.get(cls, "__match_args__", None)
+        except RaiseSignal:
+            return None
+        names = [text_of(i) for i in listed.items] if isinstance(listed, Seq) else names
+    for n, p in enumerate(pattern.patterns):
+        name = names[n] if n < len(names) else None
+        value = it.get(subject, name, None) if name else subject
+        seen.append(match_pattern(it, p.value, value, frame))
+    for k in pattern.kwds:
+        try:
+            seen.append(match_pattern(it, k.pattern, it.get(subject, k.key.value, None), frame))
+        except RaiseSignal:
+            return False
+    return _all_of(seen)
 
 
 # -- loops ------------------------------------------------------------------------------------------------------
@@ -420,13 +481,22 @@ def _for(it: Interpreter, node: cst.For, frame: Frame) -> Signal:
 
     saved = it.conditions
     it.conditions = saved | source.flags
+    it.broke = set()
     try:
         signal = loop(it, source, body)
     finally:
         it.conditions = saved
-    if signal is not None or node.orelse is None:
+    return _else(it, signal, it.broke, node.orelse, frame)
+
+
+def _else(it: Interpreter, signal: Signal, broke: set[bool], orelse: cst.Else | None, frame: Frame) -> Signal:
+    """The `else` of a loop: run when no world has left by `break`, one of two ways when some have."""
+    if signal is not None or orelse is None or broke == {True}:
         return signal
-    return it.run_block(node.orelse.body.body, frame)
+    body = orelse.body.body
+    if broke:
+        return it.fork([lambda: None, lambda: it.run_block(body, frame)])
+    return it.run_block(body, frame)
 
 
 def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal]) -> Signal:
@@ -446,14 +516,21 @@ def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal]) -> Signa
         mark = len(it.heap.pending)
         signal = it.settle(mark, body(item), (CONTINUE,))
         if signal == BREAK:
-            return it.settle(outer, BREAK, (BREAK,))
+            return _left(it, outer, True)
         if signal is not None:
             return it.settle(outer, signal, (BREAK,))
     if source.rest is not None:
         signal = repeat(it, [source.rest.child("[]")], body)
         if signal is not None:
             return signal
-    return it.settle(outer, None, (BREAK,))
+    return _left(it, outer, False)
+
+
+def _left(it: Interpreter, outer: int, surely: bool) -> Signal:
+    """End a loop; `it.broke` says whether its worlds left by `break` (True), maybe (True and False), or not (empty)."""
+    some = any(p.signal == BREAK for p in it.heap.pending[outer:])
+    it.broke = {True} if surely else {True, False} if some or it.broke else set()
+    return it.settle(outer, BREAK if surely else None, (BREAK,))
 
 
 _ROUNDS = 4
@@ -500,6 +577,8 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal])
             # names that the body binds before it reads them change nothing for the next round
             stable = stable and isinstance(obj, Env) and all(n in new and same(v, new[n]) for n, v in old.items())
         if stable or attempt == _ROUNDS - 1:
+            if signal == BREAK or any(s == BREAK for s, _ in early):
+                it.broke = {True, False}
             # the state is the fixed point: it stands for any number of rounds, none included
             ends: list[tuple[Signal, Any]] = [(None, {})]
             if signal is not None and signal != BREAK:
@@ -567,6 +646,12 @@ def _same_content(obj: Any, a: Any, b: Any) -> bool:
 
 def _while(it: Interpreter, node: cst.While, frame: Frame) -> Signal:
     outer = len(it.heap.pending)
+    it.broke = set()
+    signal = _rounds(it, node, frame, outer)
+    return _else(it, signal, it.broke, node.orelse, frame)
+
+
+def _rounds(it: Interpreter, node: cst.While, frame: Frame, outer: int) -> Signal:
     for _ in range(MAX_UNROLL):
         test = operators.truth(it.eval(node.test, frame))
         if test is False or it.exhausted is not None:
@@ -575,13 +660,15 @@ def _while(it: Interpreter, node: cst.While, frame: Frame) -> Signal:
             signal = repeat(it, [NONE], lambda _item: it.run_block(node.body.body, frame))
             return it.settle(outer, signal, (BREAK,))
         signal = it.settle(len(it.heap.pending), it.run_block(node.body.body, frame), (CONTINUE,))
+        if signal == BREAK:
+            return _left(it, outer, True)
         if signal is not None:
             return it.settle(outer, signal, (BREAK,))
         if len(it.heap.pending) > outer:
             # some worlds have left the loop: how often the others go round is not known
             signal = repeat(it, [NONE], lambda _item: it.run_block(node.body.body, frame))
             return it.settle(outer, signal, (BREAK,))
-    return it.settle(outer, None, (BREAK,))
+    return _left(it, outer, False)
 
 
 def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, emit: Callable[[], None]) -> None:

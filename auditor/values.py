@@ -58,8 +58,9 @@ class Unknown(Value):
     """A value that nobody knows before the script runs, and why.
 
     `kind` is the Python type when that much is known (`int`, `str`, `bool`, `float`, `list`, `dict`), `data` for plain
-    data out of a file or a checkpoint, `unread` for what a call gave that nobody can read, else empty. `name` is how a reader would call it (`config.hidden_size`). Attributes and items of an unknown are memoized,
-    so that the same access gives the same unknown.
+    data out of a file or a checkpoint, `unread` for what a call gave that nobody can read, else empty. `name` is how a
+    reader would call it (`config.hidden_size`). Attributes and items of an unknown are memoized, so that the same
+    access gives the same unknown.
     """
 
     reason: str
@@ -315,6 +316,7 @@ class Storage:
     name: str
     role: str = ""  # input | buffer | parameter
     watched: bool = False
+    shape: tuple[Dim, ...] | None = None
 
     @property
     def tag(self) -> str:

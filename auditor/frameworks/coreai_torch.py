@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ from auditor.containers import iterate
 from auditor.expressions import format_value
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, dynamic_dims, dynamic_entry
-from auditor.graph_facts import Declaration, Declared, Dimension, compute, names_of
+from auditor.graph_facts import Declaration, Declared, Dimension, compute, merged, names_of
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
@@ -48,24 +49,28 @@ def _add_pytorch_module(it: Interpreter, args: Args, site: Site | None) -> Value
 
 def _stage(it: Interpreter, args: Args, program: Value, site: Site | None) -> Value:
     converter = args.pos[0]
-    options = program.options if isinstance(program, Union) else (program,)
-    for option in options:
-        export = exported(it, args, option, site)
-        if isinstance(converter, Instance) and isinstance(converter.payload, Staged):
-            converter.payload.exports.append(export)
+    export = exported(it, args, program, site)
+    if isinstance(converter, Instance) and isinstance(converter.payload, Staged):
+        converter.payload.exports.append(export)
     return converter
 
 
 def exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> Export:
     """Record one entry point; `args.kw` holds the names that the converter call gives."""
     assert site is not None
-    declaration = declare(args, program, site)
+    options = program.options if isinstance(program, Union) else (program,)
+    declarations = [declare(args, option, site) for option in options]
+    facts = merged([compute(it, d) for d in declarations], site)
     name = text_of(args.kw.get("entrypoint_name", Const("main"))) or "*"
-    module = declaration.module
-    family = module.cls.name if isinstance(module, Instance) and isinstance(module.cls, (Class, NativeClass)) else ""
-    export = Export(site, tuple(it.stack), name, compute(it, declaration), family, it.conditions)
+    export = Export(site, tuple(it.stack), name, facts, family_of([d.module for d in declarations]), it.conditions)
     it.sinks.export(export)
     return export
+
+
+def family_of(modules: Sequence[Value]) -> str:
+    """The name of the model class; empty when it is one of several."""
+    names = {m.cls.name if isinstance(m, Instance) and isinstance(m.cls, (Class, NativeClass)) else "" for m in modules}
+    return names.pop() if len(names) == 1 else ""
 
 
 def declare(args: Args, program: Value, site: Site) -> Declaration:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from auditor.containers import iterate
 from auditor.expressions import format_value
-from auditor.frameworks.coreai_torch import Staged, declared_inputs
+from auditor.frameworks.coreai_torch import Staged, declared_inputs, family_of
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, forward_of, parameter_names
-from auditor.graph_facts import Declaration, Declared, Dimension, compute
+from auditor.graph_facts import Declaration, Declared, Dimension, compute, merged
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
@@ -16,7 +16,6 @@ from auditor.torch.tensors import size
 from auditor.values import (
     NONE,
     Args,
-    Class,
     Const,
     Instance,
     Native,
@@ -59,15 +58,11 @@ STATE_TYPE = NativeClass("coremltools.StateType", {"__init__": _record("wrapped_
 
 def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     model = args.get(0, "model") or NONE
-    return it.each(model, lambda m: _convert_one(it, m, args, site))
-
-
-def _convert_one(it: Interpreter, model: Value, args: Args, site: Site | None) -> Value:
     assert site is not None
-    declaration = declare(it, model, args, site)
-    module = declaration.module
-    family = module.cls.name if isinstance(module, Instance) and isinstance(module.cls, (Class, NativeClass)) else ""
-    export = Export(site, tuple(it.stack), "main", compute(it, declaration), family, it.conditions)
+    options = model.options if isinstance(model, Union) else (model,)
+    declarations = [declare(it, option, args, site) for option in options]
+    facts = merged([compute(it, d) for d in declarations], site)
+    export = Export(site, tuple(it.stack), "main", facts, family_of([d.module for d in declarations]), it.conditions)
     it.sinks.export(export)
     return Instance(MODEL, payload=Staged([export]), places=(site,))
 

@@ -6,14 +6,16 @@ Every value remembers the option it came from, so that a fact knows which flags 
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from auditor import operators
 from auditor.containers import iterate
 from auditor.interpreter import ExitSignal, Interpreter
 from auditor.joins import union
+from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.stdlib.files import PATH, make_path
 from auditor.values import (
@@ -21,7 +23,6 @@ from auditor.values import (
     NONE,
     TRUE,
     Args,
-    Class,
     Const,
     External,
     Instance,
@@ -253,6 +254,8 @@ def _add_real(real: argparse.ArgumentParser, option: Option) -> None:
         case "store_true" | "store_false" | "count":
             settings["action"] = option.action
             settings.pop("nargs", None)
+            if option.action == "count":
+                settings["default"] = None
         case "boolean":
             settings["action"] = argparse.BooleanOptionalAction
         case "append" | "extend":
@@ -274,16 +277,18 @@ def _add_real(real: argparse.ArgumentParser, option: Option) -> None:
         real.add_argument(*names, **settings)
     except (ValueError, TypeError, argparse.ArgumentError):
         settings.pop("nargs", None)
-        try:
+        with contextlib.suppress(ValueError, TypeError, argparse.ArgumentError):
             real.add_argument(*names, **settings)
-        except (ValueError, TypeError, argparse.ArgumentError):
-            pass
 
 
 def _value(it: Interpreter, option: Option, raw: Any, parser: Parser) -> Value:
     flags = frozenset({option.flag})
     places = (option.site,) if option.site else ()
-    if raw is _MISSING or (raw is None and option.action in ("append", "extend")) or raw == [] and option.positional:
+    if (
+        raw is _MISSING
+        or (raw is None and option.action in ("append", "extend", "count"))
+        or (raw == [] and option.positional)
+    ):
         value = _default(it, option, parser)
     elif isinstance(raw, list):
         value = Seq("list", [_converted(it, option, r) for r in raw])
@@ -297,8 +302,6 @@ def _value(it: Interpreter, option: Option, raw: Any, parser: Parser) -> Value:
 
 
 def _marked(value: Value, places: tuple[Site, ...], flags: frozenset[str]) -> Value:
-    from dataclasses import replace
-
     if isinstance(value, (Seq, Mapping, Instance, Unknown, Union)):
         if isinstance(value, Instance):
             value = Instance(value.cls, value.attrs, value.payload)
@@ -364,7 +367,7 @@ def _converted(it: Interpreter, option: Option, text: str) -> Value:
             raise ExitSignal("SystemExit") from None
     if name == "path":
         return make_path(text)
-    if isinstance(given, (External, Class)) and not isinstance(given, Class):
+    if isinstance(given, External):
         return Const(text)
     return it.call(given, Args([Const(text)]), option.site)
 
@@ -389,13 +392,19 @@ _METHODS: dict[str, Handler] = {
 PARSER = NativeClass("argparse.ArgumentParser", dict(_METHODS))
 SUBPARSERS = NativeClass("argparse._SubParsersAction", {"add_parser": _add_parser})
 ACTION = NativeClass("argparse.Action")
-NAMESPACE = NativeClass(
+NAMESPACE: NativeClass = NativeClass(
     "argparse.Namespace",
     {"__new__": lambda it, args, site: Instance(NAMESPACE, dict(args.kw))},
+    (OBJECT,),
+    closed=True,
 )
 
 NATIVES: dict[str, Value] = {
     "argparse.ArgumentParser": PARSER,
     "argparse.Namespace": NAMESPACE,
     "argparse.SUPPRESS": Const(None),
+    "argparse.REMAINDER": Const(argparse.REMAINDER),
+    "argparse.OPTIONAL": Const(argparse.OPTIONAL),
+    "argparse.ZERO_OR_MORE": Const(argparse.ZERO_OR_MORE),
+    "argparse.ONE_OR_MORE": Const(argparse.ONE_OR_MORE),
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 from auditor import operators
 from auditor.builtins import builtin_names
-from auditor.expressions import update_mapping
+from auditor.expressions import put, update_mapping
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.values import (
@@ -94,10 +94,9 @@ def _defaultdict_new(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _defaultdict_item(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.expressions import put
-
     obj, key = args.pos[0], args.pos[1]
-    assert isinstance(obj, Instance) and isinstance(obj.payload, Mapping)
+    assert isinstance(obj, Instance)
+    assert isinstance(obj.payload, Mapping)
     k = key_of(key)
     if k is not None and k in obj.payload.entries:
         return obj.payload.entries[k][1]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from auditor import operators
 from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
+from auditor.joins import union
 from auditor.places import Site
 from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Pattern, Seq, Star, Unknown, Value, text_of
 
@@ -65,6 +66,19 @@ def _with_name(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _with_suffix(it: Interpreter, args: Args, site: Site | None) -> Value:
     return make_path(posixpath.splitext(path_text(args.pos[0]))[0] + path_text(args.pos[1]), *args.pos)
+
+
+def _with_stem(it: Interpreter, args: Args, site: Site | None) -> Value:
+    text = path_text(args.pos[0])
+    name = path_text(args.pos[1]) + posixpath.splitext(text)[1]
+    return make_path(posixpath.join(posixpath.dirname(text), name), *args.pos)
+
+
+def _relative(it: Interpreter, args: Args, site: Site | None) -> Value:
+    text, start = path_text(args.pos[0]), path_text(args.pos[1]).rstrip("/")
+    if "*" not in start and text.startswith(start + "/"):
+        return make_path(text[len(start) + 1 :], *args.pos)
+    return make_path("*/" + posixpath.basename(text), *args.pos)
 
 
 def _unknown(kind: str, what: str) -> Handler:
@@ -131,7 +145,8 @@ PATH = NativeClass(
         "write_bytes": _nothing,
         "symlink_to": _nothing,
         "rename": _same,
-        "relative_to": _same,
+        "relative_to": _relative,
+        "with_stem": _with_stem,
         "as_posix": _attribute(lambda t: t),
         "__str__": _attribute(lambda t: t),
         "__fspath__": _attribute(lambda t: t),
@@ -143,7 +158,7 @@ _PROPERTIES: dict[str, Handler] = {
     "name": _attribute(posixpath.basename),
     "stem": _attribute(_stem),
     "suffix": _attribute(lambda t: posixpath.splitext(t)[1]),
-    "parents": _parts if False else _parents,
+    "parents": _parents,
     "parts": _parts,
 }
 
@@ -185,8 +200,6 @@ def _environ(it: Interpreter, args: Args, site: Site | None) -> Value:
     found = Unknown(
         "an environment variable is known at run time only", "environ", "str", places=(site,) if site else ()
     )
-    from auditor.joins import union
-
     return union([found, default if default is not None else NONE])
 
 

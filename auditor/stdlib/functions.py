@@ -1,4 +1,7 @@
-"""`functools`, `contextlib`, `copy`, `dataclasses`, `enum`, `types`, `typing`, `importlib`, `asyncio`, ...: what changes or makes functions, classes and modules."""
+"""What changes or makes functions, classes and modules.
+
+`functools`, `contextlib`, `copy`, `dataclasses`, `enum`, `types`, `typing`, `importlib`, `asyncio`, ...
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from collections.abc import Callable
 from auditor import operators
 from auditor.containers import iterate
 from auditor.expressions import format_value
-from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.objects import OBJECT, mro
+from auditor.interpreter import ExitSignal, Interpreter
+from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -17,10 +20,10 @@ from auditor.values import (
     Class,
     Const,
     Env,
+    ExternalObject,
     Function,
     Instance,
     Mapping,
-    Module,
     Native,
     NativeClass,
     Seq,
@@ -189,9 +192,10 @@ def _enum_call(it: Interpreter, args: Args, site: Site | None) -> Value:
     cls, value = args.pos[0], args.pos[1] if len(args.pos) > 1 else NONE
     if isinstance(cls, Class):
         for member in cls.env.names.values():
-            if isinstance(member, Instance) and member.cls is cls:
-                if operators.truth(operators.compare("==", member.attrs["value"], value)):
-                    return member
+            if not isinstance(member, Instance) or member.cls is not cls:
+                continue
+            if operators.truth(operators.compare("==", member.attrs["value"], value)):
+                return member
     return operators.unknown_from("a member of an enumeration that is not known", "", value)
 
 
@@ -287,8 +291,6 @@ def _product(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _raise_exit(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.interpreter import ExitSignal
-
     raise ExitSignal("SystemExit")
 
 
@@ -345,19 +347,67 @@ NAMED_TUPLE = NativeClass(
 )
 
 
-def _total_ordering(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
-
-
 def _identity_decorators(*names: str) -> dict[str, Value]:
     return {n: Native(n, _first) for n in names}
 
 
-def class_names(cls: Value) -> list[str]:
-    return [c.name for c in mro(cls) if isinstance(c, (Class, NativeClass))]
+def _suppress(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return ExternalObject("contextlib.suppress", args)
+
+
+def _islice(it: Interpreter, args: Args, site: Site | None) -> Value:
+    assert site is not None
+    source = iterate(it, args.pos[0], site)
+    bounds = [a.value if isinstance(a, Const) else ... for a in args.pos[1:]]
+    if source.exact and ... not in bounds:
+        return Seq("list", source.items[slice(*bounds)])
+    return Seq("list", [], operators.unknown_from("a part of a sequence that is not known", "", source))
+
+
+def _operator(op: str) -> Handler:
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        from auditor.expressions import binary
+
+        assert site is not None
+        return binary(it, op, args.pos[0], args.pos[1], site)
+
+    return run
+
+
+def _itemgetter(it: Interpreter, args: Args, site: Site | None) -> Value:
+    from auditor.containers import get_item
+
+    keys = list(args.pos)
+
+    def pick(it: Interpreter, inner: Args, site: Site | None) -> Value:
+        assert site is not None
+        found = [get_item(it, inner.pos[0], k, site) for k in keys]
+        return found[0] if len(found) == 1 else Seq("tuple", found)
+
+    return Native("itemgetter", pick)
+
+
+def _attrgetter(it: Interpreter, args: Args, site: Site | None) -> Value:
+    path = text_of(args.pos[0]) or "?"
+
+    def pick(it: Interpreter, inner: Args, site: Site | None) -> Value:
+        value = inner.pos[0]
+        for part in path.split("."):
+            value = it.get(value, part, site)
+        return value
+
+    return Native("attrgetter", pick)
 
 
 NATIVES: dict[str, Value] = {
+    "contextlib.suppress": Native("suppress", _suppress),
+    "itertools.islice": Native("islice", _islice),
+    "operator.mul": Native("mul", _operator("*")),
+    "operator.add": Native("add", _operator("+")),
+    "operator.sub": Native("sub", _operator("-")),
+    "operator.or_": Native("or_", _operator("|")),
+    "operator.itemgetter": Native("itemgetter", _itemgetter),
+    "operator.attrgetter": Native("attrgetter", _attrgetter),
     "functools.partial": Native("partial", _partial),
     "functools.wraps": Native("wraps", _wraps),
     "functools.reduce": Native("reduce", _reduce),
@@ -437,5 +487,3 @@ NATIVES: dict[str, Value] = {
     "sys.exit": Native("exit", _raise_exit),
     "os._exit": Native("_exit", _raise_exit),
 }
-
-__all__ = ["NATIVES", "Module", "RaiseSignal", "copied"]

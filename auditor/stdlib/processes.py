@@ -51,6 +51,10 @@ def _run_path(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _search(it: Interpreter, args: Args, site: Site | None) -> Value:
     for value in args.pos[1:]:
         text = format_value(value, "", None)
+        if not text.startswith("/") and "*" not in text and text:
+            folder = posixpath.normpath(text)
+            if not folder.startswith("..") and folder not in it.search:
+                it.search.append("" if folder == "." else folder)
         if text.startswith(FILE_PREFIX) and "*" not in text:
             folder = posixpath.normpath(text[len(FILE_PREFIX) :])
             folder = "" if folder == "." else folder
@@ -87,5 +91,5 @@ NATIVES: dict[str, Value] = {
     "sys.path": Instance(SYS_PATH),
     "sys.executable": Const("python"),
     "sys.platform": Const("darwin"),
-    "sys.version_info": Unknown("the version of Python", "version_info"),
+    "sys.version_info": Seq("tuple", [Const(3), Const(11), Const(0), Const("final"), Const(0)]),
 }

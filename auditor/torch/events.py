@@ -10,12 +10,13 @@ from auditor.values import Seq, Storage, Tensor, Value
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An in-place write. `wraps`: a modulo went into the position; `shifted`: the old rows move along."""
+    """An in-place write. `wraps`: a remainder went into the position; `own`: the value was computed from the storage."""
 
     storage: Storage
     site: Site
     wraps: bool
     whole: bool
+    own: bool = False
 
 
 @dataclass(slots=True)
@@ -31,8 +32,9 @@ class Events:
         if target.base is None:
             return
         wraps = "wraps" in target.tags or _wraps(key)
-        whole = key is None or _covers(key)
-        self.writes.append(Write(target.base, site, wraps, whole))
+        whole = (key is None or _covers(key)) and (target.base.shape is None or target.shape == target.base.shape)
+        own = isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
+        self.writes.append(Write(target.base, site, wraps, whole, own))
 
 
 def _wraps(key: Value | None) -> bool:
@@ -44,7 +46,7 @@ def _wraps(key: Value | None) -> bool:
         case None:
             return False
     dim = getattr(key, "dim", None)
-    return bool(dim is not None and getattr(dim, "wraps", False))
+    return bool(dim is not None and getattr(dim, "remainder", False))
 
 
 def _covers(key: Value) -> bool:

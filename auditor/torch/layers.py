@@ -8,10 +8,10 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import ops, shapes
+from auditor.torch import ops
 from auditor.torch.modules import MODULE
 from auditor.torch.tensors import OWN_TAGS, as_tensor, result, size, unknown_tensor
-from auditor.values import NONE, Args, Const, Instance, NativeClass, Seq, Storage, Tensor, Value
+from auditor.values import NONE, Args, Const, Instance, NativeClass, Seq, Storage, Tensor, Union, Value
 
 Forward = Callable[[Interpreter, Instance, Args, "Site | None"], Value]
 Shaper = Callable[[Instance], dict[str, tuple[Dim, ...] | None]]
@@ -44,7 +44,6 @@ def layer(name: str, parameters: str, forward: Forward, weights: Shaper | None =
 
 def ops_lifted(op: ops.Op) -> ops.Op:
     """`op` on each option when the input (after the layer itself) is one of several values."""
-    from auditor.values import Union
 
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         if len(args.pos) > 1 and isinstance(args.pos[1], Union):
@@ -99,7 +98,7 @@ def _embedding_weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:
 def _norm_weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:
     given = next((obj.attrs[n] for n in ("normalized_shape", "num_features", "num_channels") if n in obj.attrs), None)
     items = given.items if isinstance(given, Seq) else [given] if given is not None else []
-    found = [size(i) for i in items if i is not None]
+    found = [size(i) for i in items]
     shape = tuple(f for f in found if f is not None)
     return {"weight": shape or None, "bias": shape or None}
 
@@ -186,9 +185,13 @@ def _unread(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Va
 
 
 _ACTIVATIONS = """
-ReLU ReLU6 SiLU GELU Mish ELU SELU CELU LeakyReLU PReLU Sigmoid Tanh Softplus Softmax LogSoftmax Hardswish Hardsigmoid Hardtanh Identity
-Dropout Dropout1d Dropout2d Threshold Softsign LogSigmoid
-""".split()
+ReLU ReLU6 SiLU GELU Mish ELU SELU CELU LeakyReLU PReLU Sigmoid Tanh Softplus Softmax LogSoftmax Hardswish Hardsigmoid
+Hardtanh Identity Dropout Dropout1d Dropout2d Threshold Softsign LogSigmoid
+"""
+_UNREAD = """
+LSTM GRU RNN Upsample Unfold Fold TransformerEncoder TransformerEncoderLayer AdaptiveAvgPool1d AdaptiveAvgPool2d
+PixelShuffle
+"""
 _NORMS = {
     "LayerNorm": "normalized_shape eps elementwise_affine bias",
     "RMSNorm": "normalized_shape eps elementwise_affine",
@@ -205,27 +208,12 @@ _POOL = "kernel_size stride padding"
 
 
 def _classes() -> list[NativeClass]:
-    out = [layer(n, "dim", _same) for n in _ACTIVATIONS]
+    out = [layer(n, "dim", _same) for n in _ACTIVATIONS.split()]
     out += [layer(n, p, _same, _norm_weights) for n, p in _NORMS.items()]
     out += [layer(f"Conv{s}d", _CONV, _convolution(s), _conv_weights(s)) for s in (1, 2, 3)]
     out += [layer(f"ConvTranspose{s}d", _DECONV, _convolution(s, True), _conv_weights(s)) for s in (1, 2, 3)]
     out += [layer(f"{kind}Pool{s}d", _POOL, _pool(s)) for kind in ("Max", "Avg") for s in (1, 2)]
-    out += [
-        layer(n, "a b c", _unread)
-        for n in (
-            "LSTM",
-            "GRU",
-            "RNN",
-            "Upsample",
-            "Unfold",
-            "Fold",
-            "TransformerEncoder",
-            "TransformerEncoderLayer",
-            "AdaptiveAvgPool1d",
-            "AdaptiveAvgPool2d",
-            "PixelShuffle",
-        )
-    ]
+    out += [layer(n, "a b c", _unread) for n in _UNREAD.split()]
     out += [
         layer("Linear", "in_features out_features bias", _linear, _linear_weights),
         layer("Embedding", "num_embeddings embedding_dim padding_idx", _embedding, _embedding_weights),
@@ -241,4 +229,3 @@ NATIVES |= {
     "torch.nn.modules.linear.Linear": NATIVES["torch.nn.Linear"],
     "torch.nn.modules.sparse.Embedding": NATIVES["torch.nn.Embedding"],
 }
-__all__ = ["NATIVES", "layer", "shapes"]

@@ -10,27 +10,34 @@ from auditor.torch.tensors import dim_value, shape_value, unknown_tensor
 from auditor.values import NONE, Args, Bound, Const, External, Native, Tensor, Unknown, Value, number
 
 _SAME = """
-abs absolute neg negative exp expm1 exp2 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu celu elu softmax log_softmax
-sqrt rsqrt square sin cos tan asin acos atan sinh cosh erf erfinv reciprocal sign round floor ceil trunc frac softplus leaky_relu hardswish
-hardsigmoid hardtanh prelu threshold dropout layer_norm rms_norm group_norm batch_norm instance_norm normalize local_response_norm
-masked_fill tril triu cumsum cumprod cummax nan_to_num logical_not bitwise_not isnan isinf isfinite roll flip fliplr flipud
-fake_quantize_per_tensor_affine type_as renorm sgn positive deg2rad masked_scatter diag_embed softmin tanhshrink special_expit polar real imag conj angle
-""".split()
-_VIEWS = "copy detach contiguous cpu cuda clone requires_grad_ data alias numpy pin_memory share_memory_ view_as_real view_as_complex resolve_conj to_dense dequantize".split()
+abs absolute neg negative exp expm1 exp2 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
+celu elu softmax log_softmax sqrt rsqrt square sin cos tan asin acos atan sinh cosh erf erfinv reciprocal sign round
+floor ceil trunc frac softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout layer_norm rms_norm
+group_norm batch_norm instance_norm normalize local_response_norm masked_fill tril triu cumsum cumprod cummax nan_to_num
+logical_not bitwise_not isnan isinf isfinite roll flip fliplr flipud fake_quantize_per_tensor_affine type_as renorm sgn
+positive deg2rad masked_scatter diag_embed softmin tanhshrink special_expit polar real imag conj angle
+"""
+_VIEWS = """
+copy detach contiguous cpu cuda clone requires_grad_ data alias numpy pin_memory share_memory_ view_as_real
+view_as_complex resolve_conj to_dense dequantize
+"""
 _BROADCAST = """
-add sub subtract mul multiply div divide true_divide floor_divide pow float_power maximum minimum fmax fmin atan2 lerp addcmul addcdiv
-eq ne lt le gt ge not_equal greater less greater_equal less_equal equal_ logical_and logical_or logical_xor bitwise_and bitwise_or
-bitwise_xor bitwise_left_shift bitwise_right_shift clamp clip clamp_min clamp_max hypot copysign rsub xlogy where_ __and__ __or__
-""".split()
-_SCATTER = "scatter scatter_add index_fill index_copy slice_scatter select_scatter index_put index_add".split()
-_REDUCE = "sum mean amax amin prod std var norm any all logsumexp nansum nanmean median quantile count_nonzero linalg_norm".split()
+add sub subtract mul multiply div divide true_divide floor_divide pow float_power maximum minimum fmax fmin atan2 lerp
+addcmul addcdiv eq ne lt le gt ge not_equal greater less greater_equal less_equal equal_ logical_and logical_or
+logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift clamp clip clamp_min clamp_max
+hypot copysign rsub xlogy where_ __and__ __or__
+"""
+_SCATTER = "scatter scatter_add index_fill index_copy slice_scatter select_scatter index_put index_add"
+_REDUCE = """
+sum mean amax amin prod std var norm any all logsumexp nansum nanmean median quantile count_nonzero linalg_norm
+"""
 
 OPS: dict[str, ops.Op] = {
-    **{n: ops.same for n in _SAME},
-    **{n: ops.view_of for n in _VIEWS},
-    **{n: ops.broadcasting for n in _BROADCAST},
-    **{n: ops.reduction for n in _REDUCE},
-    **{n: ops.scattered for n in _SCATTER},
+    **dict.fromkeys(_SAME.split(), ops.same),
+    **dict.fromkeys(_VIEWS.split(), ops.view_of),
+    **dict.fromkeys(_BROADCAST.split(), ops.broadcasting),
+    **dict.fromkeys(_REDUCE.split(), ops.reduction),
+    **dict.fromkeys(_SCATTER.split(), ops.scattered),
     "to": ops.converted,
     "type": ops.converted,
     "float": ops.cast("float32"),
@@ -54,7 +61,7 @@ OPS: dict[str, ops.Op] = {
     "argsort": ops.same,
     "reshape": ops.reshape,
     "view": ops.reshape,
-    "view_as": lambda it, args, site: ops.expand(it, args, site),
+    "view_as": ops.expand,
     "flatten": ops.flatten,
     "ravel": ops.flatten,
     "unflatten": ops.unflatten,
@@ -105,8 +112,8 @@ OPS: dict[str, ops.Op] = {
     "glu": ops.glu,
 }
 _MAKERS: dict[str, ops.Op] = {
-    **{n: ops.filled for n in ("zeros", "ones", "empty", "rand", "randn")},
-    **{n: ops.like for n in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like")},
+    **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), ops.filled),
+    **dict.fromkeys(("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"), ops.like),
     "full": ops.full,
     "randint": ops.randint,
     "arange": ops.arange,
@@ -129,7 +136,7 @@ _IN_PLACE = {
     "clamp_": ops.same,
     "zero_": ops.same,
     "fill_": ops.same,
-    **{f"{n}_": ops.scattered for n in _SCATTER},
+    **{f"{n}_": ops.scattered for n in _SCATTER.split()},
     "masked_fill_": ops.same,
     "normal_": ops.same,
     "uniform_": ops.same,
@@ -203,7 +210,6 @@ _METHODS: dict[str, ops.Op] = {
     "retain_grad": _nothing,
 }
 _LIFTED = {n: Native(n, ops.lifted(f)) for n, f in _METHODS.items()}
-_FLOATS = ("float16", "float32", "bfloat16", "float64", "half", "float")
 
 
 def tensor_attribute(it: Interpreter, t: Tensor, name: str, site: Site | None) -> Value:
@@ -257,7 +263,7 @@ def _is_tensor(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _natives() -> dict[str, Value]:
     out: dict[str, Value] = {}
-    for name, op in OPS.items():
+    for name in OPS:
         native = _LIFTED[name]
         for prefix in ("torch.", "torch.nn.functional.", "numpy.", "torch.Tensor.", "torch.special.", "torch.linalg."):
             out[prefix + name] = native
@@ -266,10 +272,9 @@ def _natives() -> dict[str, Value]:
     for name, op in _MAKERS.items():
         for prefix in ("torch.", "numpy."):
             out[prefix + name] = Native(name, op)
-    for name, op in _IN_PLACE.items():
+    for name in _IN_PLACE:
         out[f"torch.Tensor.{name}"] = _LIFTED[name]
-    for name in ("torch.numel",):
-        out[name] = Native(name, _numel)
+    out["torch.numel"] = Native("torch.numel", _numel)
     for name in (
         "torch.no_grad",
         "torch.inference_mode",

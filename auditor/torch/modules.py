@@ -9,6 +9,7 @@ from auditor.containers import get_item, iterate, length
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.objects import OBJECT, class_lookup, mro, unread_base
 from auditor.places import Site
+from auditor.roles import is_state_name
 from auditor.torch.ops import storage
 from auditor.torch.tensors import as_tensor
 from auditor.values import (
@@ -66,7 +67,7 @@ def _register(role: str) -> Handler:
 def named_storage(t: Tensor, name: str, role: str) -> Tensor:
     from dataclasses import replace
 
-    return replace(t, base=storage(name, role))
+    return replace(t, base=storage(name, role, watched=role == "buffer" and is_state_name(name), shape=t.shape))
 
 
 def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -130,7 +130,7 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     if op == "@":
         return matmul(it, Args([a, b]), site)
     made = combine([a, b], site)
-    if op in ("%", "&", "//"):
+    if op in ("%", "&"):
         made = tagged(made, "wraps")
     elif op in ("<", "<=", ">", ">=", "==", "!="):
         made.dtype = "bool"
@@ -146,7 +146,11 @@ def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
 def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(args.pos) + len(args.kw) < 3:
         return unknown_tensor("the positions where a condition holds", site, *args.pos)
-    return combine([*args.pos, *args.kw.values()], site)
+    made = combine([*args.pos, *args.kw.values()], site)
+    for v in args.pos[1:]:
+        if isinstance(v, Tensor) and v.shape == made.shape:
+            made = _in_place_of(v, made)  # a masked choice keeps rows in their places
+    return made
 
 
 def in_place(op: Op) -> Op:
@@ -155,8 +159,10 @@ def in_place(op: Op) -> Op:
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         t = first(args)
         if site is not None and it.events is not None:
-            key = next((a for a in args.pos[1:] if isinstance(a, (Seq, Tensor)) and op is not copy_shape), None)
-            it.events.written(t, site, key)
+            partial = op is scattered
+            key = next((a for a in args.pos[1:] if isinstance(a, (Seq, Tensor)) and partial), None)
+            value = args.pos[1] if op is copy_shape and len(args.pos) > 1 else t if op is broadcasting else None
+            it.events.written(t, site, key if partial else None, value)
         made = op(it, args, site)
         if isinstance(made, Tensor):
             made = replace(made, base=t.base, shape=t.shape if t.shape is not None else made.shape)
@@ -466,14 +472,7 @@ def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
             if n != axis and n < len(t.shape or ()):
                 shape[n] = shapes.broadcast_dim(shape[n], (t.shape or ())[n])
     made = result(shapes.replace(tuple(shape), axis, total), *known, site=None)
-    made.tags = made.tags | _shift_tag(known)
     return made
-
-
-def _shift_tag(parts: Sequence[Tensor]) -> frozenset[str]:
-    """A cat of a state's tail and new rows is a sliding window over the state."""
-    bases = [t.base for t in parts if t.base is not None and t.base.role in ("input", "buffer")]
-    return frozenset({f"shift:{id(b)}" for b in bases}) if bases else frozenset()
 
 
 def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -790,5 +789,18 @@ def glu(it: Interpreter, args: Args, site: Site | None) -> Value:
     return result(shapes.replace(t.shape, n, dims.floordiv(t.shape[n], 2)), t, site=None)
 
 
-def storage(name: str, role: str) -> Storage:
-    return Storage(name, role)
+def storage(name: str, role: str, watched: bool = False, shape: Shape | None = None) -> Storage:
+    return Storage(name, role, watched, shape)
+
+
+def scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A functional write at given positions: the rows that it leaves alone are the old ones, in their places."""
+    t = first(args)
+    made = result(t.shape, t, *(a for a in args.pos[1:] if isinstance(a, Tensor)), site=None)
+    return _in_place_of(t, made)
+
+
+def _in_place_of(t: Tensor, made: Tensor) -> Tensor:
+    if t.base is not None:
+        made.tags = made.tags - {t.base.tag}
+    return made

@@ -28,7 +28,6 @@ from auditor.values import (
     merge_places,
 )
 
-
 OWN_TAGS = frozenset({"argmax", "topk", "one-row"})
 
 

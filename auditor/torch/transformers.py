@@ -1,4 +1,7 @@
-"""Hugging Face transformers: configurations are unknown data, causal models give logits for all rows unless told otherwise."""
+"""Hugging Face transformers: configurations are unknown data.
+
+Causal models give logits for all rows unless told otherwise.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
+from auditor.torch import layers
 from auditor.torch.modules import MODULE
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
-from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Tensor, Unknown, Value, text_of
+from auditor.values import Args, Const, Instance, Method, NativeClass, Seq, Tensor, Unknown, Value, text_of
 
 
 def config(site: Site | None) -> Unknown:
@@ -21,26 +25,11 @@ def _config(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return _make(CAUSAL, site)
-
-
-def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return _make(BASE, site)
-
-
-def _make(cls: NativeClass, site: Site | None) -> Instance:
-    obj = Instance(cls, places=(site,) if site else ())
     cfg = config(site)
-    obj.attrs["config"] = cfg
-    if cls is CAUSAL:
-        inner = Instance(BASE, {"config": cfg}, places=obj.places)
-        obj.attrs["model"] = inner
-        vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
-        from auditor.torch.layers import NATIVES as layers
-
-        linear = layers["torch.nn.Linear"]
-        assert isinstance(linear, NativeClass)
-        obj.attrs["lm_head"] = Instance(linear, {"in_features": hidden, "out_features": vocab})
+    obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)
+    obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
+    vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
+    obj.attrs["lm_head"] = Instance(layers.NATIVES["torch.nn.Linear"], {"in_features": hidden, "out_features": vocab})
     return obj
 
 
@@ -101,10 +90,6 @@ OUTPUT = NativeClass(
 )
 
 
-def _from(cls: list[NativeClass]):  # type: ignore[no-untyped-def]
-    return lambda it, args, site: _make(cls[0], site)
-
-
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[1]) or ""
     return Unknown(f"`{name}` of a Hugging Face model", f"model.{name}", places=(site,) if site else ())
@@ -127,8 +112,8 @@ BASE = NativeClass(
 _FAMILIES = "Llama Qwen2 Qwen3 Mistral Phi Phi3 Gemma Gemma2 Gemma3 GPT2 GPTNeoX OPT Falcon Olmo2 SmolLM3 StableLm"
 
 
-def _factory(name: str, handler: object) -> NativeClass:
-    return NativeClass(name, {"from_pretrained": handler, "from_config": handler, "__new__": handler}, (MODULE,))  # type: ignore[dict-item]
+def _factory(name: str, handler: Method) -> NativeClass:
+    return NativeClass(name, {"from_pretrained": handler, "from_config": handler, "__new__": handler}, (MODULE,))
 
 
 NATIVES: dict[str, Value] = {
@@ -147,4 +132,3 @@ NATIVES: dict[str, Value] = {
         for f in _FAMILIES.split()
     },
 }
-__all__ = ["NATIVES", "NONE", "Native"]
