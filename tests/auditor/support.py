@@ -98,6 +98,60 @@ if __name__ == "__main__":
 """
 """A dense decoder that is eligible by default: the ground on which mutations are made."""
 
+CORE_ML = """\
+import coremltools as ct
+import numpy as np
+import torch
+from torch import nn
+
+VOCAB, HIDDEN, HEADS, CONTEXT = 128, 32, 4, 512
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(VOCAB, HIDDEN)
+        self.qkv = nn.Linear(HIDDEN, 3 * HIDDEN)
+        self.head = nn.Linear(HIDDEN, VOCAB)
+        self.register_buffer("keyCache", torch.zeros(1, HEADS, CONTEXT, HIDDEN // HEADS))
+        self.register_buffer("valueCache", torch.zeros(1, HEADS, CONTEXT, HIDDEN // HEADS))
+
+    def forward(self, input_ids, causal_mask):
+        x = self.embed(input_ids)
+        batch, rows, _ = x.shape
+        q, k, v = self.qkv(x).view(batch, rows, 3, HEADS, HIDDEN // HEADS).permute(2, 0, 3, 1, 4)
+        end = causal_mask.shape[-1]
+        start = end - rows
+        self.keyCache[:, :, start:end, :] = k
+        self.valueCache[:, :, start:end, :] = v
+        y = nn.functional.scaled_dot_product_attention(
+            q, self.keyCache[:, :, :end], self.valueCache[:, :, :end], causal_mask
+        )
+        return self.head(x + y.transpose(1, 2).reshape(batch, rows, HIDDEN))
+
+
+model = Model().eval()
+traced = torch.jit.trace(model, (torch.zeros(1, 4, dtype=torch.int32), torch.zeros(1, 1, 4, 8)))
+rows = ct.RangeDim(1, 64)
+seen = ct.RangeDim(1, CONTEXT)
+ids_shape = (1, rows)
+mask_shape = (1, 1, rows, seen)
+mlmodel = ct.convert(
+    traced,
+    inputs=[
+        ct.TensorType(name="input_ids", shape=ids_shape, dtype=np.int32),
+        ct.TensorType(name="causal_mask", shape=mask_shape, dtype=np.float16),
+    ],
+    outputs=[ct.TensorType(name="logits", dtype=np.float16)],
+    states=[
+        ct.StateType(ct.TensorType(shape=model.keyCache.shape, dtype=np.float16), name="keyCache"),
+        ct.StateType(ct.TensorType(shape=model.valueCache.shape, dtype=np.float16), name="valueCache"),
+    ],
+)
+mlmodel.save("out/model.mlpackage")
+"""
+"""The same for Core ML: a flexible query by RangeDim, the cache in buffers."""
+
 _TAIL_TOP = """\
 WIDTH, DYNAMIC, NAME, BUNDLE, STATES = 4, False, "main", "out/m.aimodel", ["keyCache", "valueCache"]
 """
