@@ -60,6 +60,7 @@ class Declaration:
     state_source: Value | None
     more: Unknown | None
     site: Site
+    input_source: Value | None = None
 
 
 def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
@@ -286,7 +287,7 @@ def _kv(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[Declar
     caches = _cache_inputs(others)
     named = [n for n in (d.input_names or ()) if is_cache_name(n)]
     if caches or named:
-        return Fact(Kv.IO, evidence(d.site, *(c.value for c in caches[:1])))
+        return Fact(Kv.IO, evidence(d.site, *(c.value for c in caches[:1]), d.input_source))
     return Fact(Kv.NONE, (d.site.place("export call"),))
 
 
@@ -495,7 +496,7 @@ def _marks(outcome: Outcome, states: Fact[tuple[State, ...]], query: Fact[Query]
         out.append(Mark(Trait.ROW_KERNEL, detail, (site.place(),)))
     wraps = [w for w in events.writes if w.wraps]
     if wraps:
-        out.append(Mark(Trait.RING_CACHE, f"`{wraps[0].storage.name}` is written at a position modulo its length", (wraps[0].site.place(),)))
+        out.append(Mark(Trait.RING_CACHE, f"`{wraps[0].storage.name}` is written in a ring or a sliding window", (wraps[0].site.place(),)))
     if events.baked and not events.row_kernels and query.value is not None and query.value.dynamic:
         site, detail = events.baked[0]
         out.append(Mark(Trait.BAKED_LENGTH, detail, (site.place(),)))

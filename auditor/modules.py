@@ -132,7 +132,7 @@ def index(file: SourceFile) -> ModuleSource:
         calls = any(isinstance(n, (ast.Expr, ast.For, ast.While, ast.With, ast.If, ast.Try)) for n in group)
         text = "".join(lines[first - 1 : last])
         statements.append(
-            Statement(file.path, text, first, frozenset(binds), frozenset(mutates), calls, star, _only_defines(group))
+            Statement(file.path, text, first, frozenset(binds), frozenset(mutates), calls, star, _only_defines(group), any(map(_has_effect, group)))
         )
     guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
     return ModuleSource(file, tuple(statements), binders, tuple(stars), guard)

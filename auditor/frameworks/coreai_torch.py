@@ -15,11 +15,12 @@ from auditor.graph_facts import Declaration, Declared, Dimension, compute, merge
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
+from auditor.roles import is_cache_name
 from auditor.sinks import Export
 from auditor.torch.layers import Forward, Shaper, attribute, layer
 from auditor.torch.ops import attention, matmul
 from auditor.torch.tensors import as_tensor, result, sizes, unknown_tensor
-from auditor.values import NONE, Args, Class, Const, ExternalObject, Instance, Mapping, Native, NativeClass, Seq, Tensor, Union, Unknown, Value, text_of
+from auditor.values import NONE, Args, Class, Const, ExternalObject, Instance, Mapping, Native, NativeClass, Seq, Star, Tensor, Union, Unknown, Value, text_of
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +68,13 @@ def exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> 
     return export
 
 
+def _first_cache(names: Value | None) -> Value | None:
+    """The first name of a cache among the input names: its place says where it was declared."""
+    items = names.items if isinstance(names, Seq) else []
+    flat = [v for i in items for v in (i.items if isinstance(i, Star) else (i,))]
+    return next((v for v in flat if is_cache_name(text_of(v) or "")), names)
+
+
 def family_of(modules: Sequence[Value]) -> str:
     """The name of the model class; empty when it is one of several."""
     names = {m.cls.name if isinstance(m, Instance) and isinstance(m.cls, (Class, NativeClass)) else "" for m in modules}
@@ -88,7 +96,7 @@ def declare(args: Args, program: Value, site: Site) -> Declaration:
         more = program if isinstance(program, Unknown) else Unknown("the exported program is not known", places=program.places)
     known_inputs = input_names if isinstance(input_names, tuple) else None
     known_outputs = output_names if isinstance(output_names, tuple) else None
-    return Declaration(module, inputs, known_inputs, known_outputs, state_names, state_source, more, site)
+    return Declaration(module, inputs, known_inputs, known_outputs, state_names, state_source, more, site, _first_cache(args.kw.get("input_names")))
 
 
 def declared_inputs(p: Program) -> list[Declared]:

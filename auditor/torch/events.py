@@ -34,6 +34,7 @@ class Events:
         wraps = "wraps" in target.tags or _wraps(key)
         whole = (key is None or _covers(key)) and (target.base.shape is None or target.shape == target.base.shape)
         own = isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
+        wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
         self.writes.append(Write(target.base, site, wraps, whole, own))
 
 

@@ -66,6 +66,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         out[index_at:index_at] = broadcast(indices)
     made = result(tuple(out), tensor, *(p for p in parts if isinstance(p, Tensor)), site=site)
     made.base = tensor.base
+    if "grown" in made.tags and any(isinstance(p, Seq) for p in parts):
+        made.tags = made.tags | {"moved"}
     if cut:
         made.cuts = (*made.cuts, site) if site not in made.cuts else made.cuts
     return made

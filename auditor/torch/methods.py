@@ -14,7 +14,7 @@ abs absolute neg negative exp expm1 exp2 log log2 log10 log1p sigmoid logsigmoid
 celu elu softmax log_softmax sqrt rsqrt square sin cos tan asin acos atan sinh cosh erf erfinv reciprocal sign round
 floor ceil trunc frac softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout layer_norm rms_norm
 group_norm batch_norm instance_norm normalize local_response_norm masked_fill tril triu cumsum cumprod cummax nan_to_num
-logical_not bitwise_not isnan isinf isfinite roll flip fliplr flipud fake_quantize_per_tensor_affine type_as renorm sgn
+logical_not bitwise_not isnan isinf isfinite flip fliplr flipud fake_quantize_per_tensor_affine type_as renorm sgn
 positive deg2rad masked_scatter diag_embed softmin tanhshrink special_expit polar real imag conj angle
 """
 _VIEWS = """
@@ -38,6 +38,7 @@ OPS: dict[str, ops.Op] = {
     **dict.fromkeys(_BROADCAST.split(), ops.broadcasting),
     **dict.fromkeys(_REDUCE.split(), ops.reduction),
     **dict.fromkeys(_SCATTER.split(), ops.scattered),
+    "roll": ops.rolled,
     "to": ops.converted,
     "type": ops.converted,
     "float": ops.cast("float32"),

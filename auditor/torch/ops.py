@@ -472,7 +472,28 @@ def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
             if n != axis and n < len(t.shape or ()):
                 shape[n] = shapes.broadcast_dim(shape[n], (t.shape or ())[n])
     made = result(shapes.replace(tuple(shape), axis, total), *known, site=None)
+    made.tags = made.tags | _moved(known, axis, made.shape)
     return made
+
+
+def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset[str]:
+    """What joining a cache with new rows says of the cache, should the result be written back to it.
+
+    `grown` when it is longer than the cache: a slice of it is a window that slides. `moved` when the tail of the cache
+    and new rows make up its length again.
+    """
+    head = parts[0]
+    base = head.base
+    if base is None or not base.watched or base.shape is None or whole is None or len(base.shape) != len(whole):
+        return frozenset()
+    if head.shape == base.shape:
+        return frozenset({"grown"})
+    return frozenset({"moved"}) if len(parts) == 2 and whole[axis] == base.shape[axis] else frozenset()
+
+
+def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = same(it, args, site)
+    return tagged(made, "moved") if isinstance(made, Tensor) else made
 
 
 def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
