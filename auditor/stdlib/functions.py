@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from auditor import operators
 from auditor.containers import iterate
@@ -358,7 +359,7 @@ def _suppress(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _islice(it: Interpreter, args: Args, site: Site | None) -> Value:
     assert site is not None
     source = iterate(it, args.pos[0], site)
-    bounds = [a.value if isinstance(a, Const) else ... for a in args.pos[1:]]
+    bounds: list[Any] = [a.value if isinstance(a, Const) else ... for a in args.pos[1:]]
     if source.exact and ... not in bounds:
         return Seq("list", source.items[slice(*bounds)])
     return Seq("list", [], operators.unknown_from("a part of a sequence that is not known", "", source))
