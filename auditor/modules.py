@@ -7,6 +7,7 @@ statement binds or mutates, first and last line), and a statement is parsed with
 from __future__ import annotations
 
 import ast
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -61,6 +62,7 @@ class Statement:
     star: bool
     defines: bool = False
     effects: bool = False
+    main_guard: bool = False
     _nodes: tuple[cst.BaseStatement, ...] | None = field(default=None, repr=False)
     _module: cst.Module | None = field(default=None, repr=False)
     _lines: dict[int, int] | None = field(default=None, repr=False)
@@ -110,7 +112,8 @@ def index(file: SourceFile) -> ModuleSource:
         raise SyntaxProblem(
             f"does not parse{where}: {getattr(error, 'msg', None) or str(error) or type(error).__name__}"
         ) from None
-    lines = file.text.splitlines(keepends=True)
+    # Lines as Python counts them: `splitlines` would also split at form feeds and at U+2028 inside a string.
+    lines = list(io.StringIO(file.text, newline=None))
     statements: list[Statement] = []
     binders: dict[str, list[int]] = {}
     stars: list[int] = []
@@ -132,10 +135,25 @@ def index(file: SourceFile) -> ModuleSource:
         calls = any(isinstance(n, (ast.Expr, ast.For, ast.While, ast.With, ast.If, ast.Try)) for n in group)
         text = "".join(lines[first - 1 : last])
         statements.append(
-            Statement(file.path, text, first, frozenset(binds), frozenset(mutates), calls, star, _only_defines(group), any(map(_has_effect, group)))
+            Statement(
+                file.path,
+                text,
+                first,
+                frozenset(binds),
+                frozenset(mutates),
+                calls,
+                star,
+                _only_defines(group),
+                any(map(_has_effect, group)),
+                any(map(_is_main_guard, group)),
+            )
         )
     guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
     return ModuleSource(file, tuple(statements), binders, tuple(stars), guard)
+
+
+def _is_main_guard(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
 
 
 def _has_effect(node: ast.stmt) -> bool:
@@ -149,7 +167,7 @@ def _has_effect(node: ast.stmt) -> bool:
             return isinstance(target, (ast.Attribute, ast.Subscript))
         case ast.Delete():
             return True
-        case ast.If(test=test) if "__name__" in ast.dump(test):
+        case ast.If() if _is_main_guard(node):
             return False
         case ast.If(body=body, orelse=orelse) | ast.For(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
             return any(map(_has_effect, [*body, *orelse]))
