@@ -124,7 +124,7 @@ def exact_div(a: Dim, b: Dim) -> Dim | None:
     """`a / b` when the division of polynomials leaves no remainder, else None."""
     if b == 0:
         return None
-    if b == 1:
+    if a == 0 or b == 1:
         return a
     if a == b:
         return 1
