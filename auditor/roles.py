@@ -31,6 +31,8 @@ def role_by_name(name: str) -> Role:
     joined = "".join(words(name))
     if parts & _CONV:
         return Role.CONV
+    if parts & _COUNTER and not parts & (_KEY | _VALUE | {"kv"}):
+        return Role.COUNTER
     if parts & _LATENT:
         return Role.MLA_LATENT
     if parts & _KEY and not parts & {"value", "v"}:

@@ -32,10 +32,19 @@ class Events:
         if target.base is None:
             return
         wraps = "wraps" in target.tags or _wraps(key)
-        whole = (key is None or _covers(key)) and (target.base.shape is None or target.shape == target.base.shape)
+        whole = (key is None or _covers(key)) and is_layer(target)
         own = isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
         wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
         self.writes.append(Write(target.base, site, wraps, whole, own))
+
+
+def is_layer(t: Tensor) -> bool:
+    """Whether a view of a storage is all of it, or all of it at one index of its first axes (one layer of a cache)."""
+    assert t.base is not None
+    if t.base.shape is None or t.shape is None:
+        return True
+    tail = t.base.shape[len(t.base.shape) - len(t.shape) :]
+    return len(t.shape) <= len(t.base.shape) and all(a == b or (n < 2 and a == 1) for n, (a, b) in enumerate(zip(t.shape, tail, strict=True)))
 
 
 def _wraps(key: Value | None) -> bool:

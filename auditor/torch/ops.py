@@ -11,6 +11,7 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import shapes
+from auditor.torch.events import is_layer
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, dtype_of, flatten_items, is_scalar, result, size, sizes, tagged, unknown_tensor
 from auditor.values import (
@@ -484,11 +485,12 @@ def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset
     """
     head = parts[0]
     base = head.base
-    if base is None or not base.watched or base.shape is None or whole is None or len(base.shape) != len(whole):
+    if base is None or not base.watched or base.shape is None or whole is None or len(base.shape) < len(whole):
         return frozenset()
-    if head.shape == base.shape:
+    if is_layer(head):
         return frozenset({"grown"})
-    return frozenset({"moved"}) if len(parts) == 2 and whole[axis] == base.shape[axis] else frozenset()
+    full = base.shape[len(base.shape) - len(whole) :]
+    return frozenset({"moved"}) if len(parts) == 2 and whole[axis] == full[axis] else frozenset()
 
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
