@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -172,19 +173,11 @@ def _text_binary(op: str, a: Value, b: Value) -> Value | None:
     return None
 
 
+_PERCENT = re.compile(r"%(?:\([^)]*\))?[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[hlL]?([a-zA-Z%])")
+
+
 def _percent(x: str) -> str:
-    out, i = "", 0
-    while i < len(x):
-        if x[i] == "%" and i + 1 < len(x):
-            j = i + 1
-            while j < len(x) - 1 and not x[j].isalpha() and x[j] != "%":
-                j += 1
-            out += "%" if x[j] == "%" else "*"
-            i = j + 1
-        else:
-            out += x[i]
-            i += 1
-    return out
+    return _PERCENT.sub(lambda m: "%" if m[1] == "%" else "*", x)
 
 
 def pattern(text: str, *sources: Value) -> Value:
@@ -324,10 +317,11 @@ def _compare_dims(op: str, x: dims.Dim, y: dims.Dim) -> bool | None:
 
 
 def _equal(a: Value, b: Value) -> bool | None:
-    if same(a, b) and not isinstance(a, (Unknown, Tensor)):
+    # Two texts of one pattern need not be the same text, nor two sequences that hold such texts.
+    if a is b or (not isinstance(a, (Unknown, Tensor, Pattern, Seq, Mapping)) and same(a, b)):
         return True
     if isinstance(a, (Unknown, Tensor, Star)) or isinstance(b, (Unknown, Tensor, Star)):
-        return True if a is b else None
+        return None
     s, t = text_of(a), text_of(b)
     if s is not None and t is not None:
         return _patterns_differ(s, t)

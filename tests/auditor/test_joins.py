@@ -139,7 +139,7 @@ def test_join_is_the_same_either_way_round() -> None:
 
 
 def test_a_join_keeps_both_or_knows_less() -> None:
-    """Nothing that either value may be is lost: a join is never one of the two alone, but for a tensor without a shape."""
+    """Nothing that either value may be is lost: a join is one of the two only when that is a tensor without a shape."""
     for a, b in itertools.combinations(examples(), 2):
         joined = join(a, b)
         match joined:
