@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from auditor import dims
@@ -330,23 +330,25 @@ def _equal(a: Value, b: Value) -> bool | None:
     if isinstance(a, Seq) and isinstance(b, Seq) and a.exact and b.exact:
         if a.kind != b.kind or len(a.items) != len(b.items):
             return False
-        parts = [
-            _equal(x, y) if not isinstance(x, (Const, Num)) else _compare("==", x, y)
-            for x, y in zip(a.items, b.items, strict=True)
-        ]
+        parts = [_same_item(x, y) for x, y in zip(a.items, b.items, strict=True)]
         return False if False in parts else None if None in parts else True
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if a.rest is not None or b.rest is not None:
             return None
         if a.entries.keys() != b.entries.keys():
             return False if all(k[0] in ("str", "num") for k in (*a.entries, *b.entries)) else None
-        parts = [_compare("==", a.entries[k][1], b.entries[k][1]) for k in a.entries]
+        parts = [_same_item(a.entries[k][1], b.entries[k][1]) for k in a.entries]
         return False if False in parts else None if None in parts else True
     if isinstance(a, Seq) and isinstance(b, Seq):
         return None if a.kind == b.kind else False
     if isinstance(a, Const) != isinstance(b, Const):
         return False
     return identical(a, b)
+
+
+def _same_item(a: Value, b: Value) -> bool | None:
+    """Whether two items are equal; an item may be one of several values."""
+    return truth(compare("==", a, b))
 
 
 def _patterns_differ(s: str, t: str) -> bool | None:
@@ -374,8 +376,8 @@ def contains(container: Value, item: Value) -> bool | None:
     return None
 
 
-def _among(values: Any, closed: bool, item: Value) -> bool | None:
-    seen: Sequence[bool | None] = [_compare("==", v, item) for v in values]
+def _among(values: Iterable[Value], closed: bool, item: Value) -> bool | None:
+    seen = [_same_item(v, item) for v in values]
     if True in seen:
         return True
     return None if None in seen or not closed else False

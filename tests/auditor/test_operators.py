@@ -395,6 +395,9 @@ def test_truth(v: Value, told: bool | None) -> None:
         (Mapping({("str", "a"): (Const("a"), NONE)}), Const("a"), True),
         (Mapping({("str", "a"): (Const("a"), NONE)}), Const("b"), False),
         (Mapping({("str", "a"): (Const("a"), NONE)}, Unknown("?")), Const("b"), None),
+        (Seq("list", [Union((Const(1), Const(2)))]), Const(1), None),
+        (Seq("list", [Union((Const(1), Const(2)))]), Const(3), False),
+        (Seq("list", [Const(1), Unknown("?", "x")]), Const(1), True),
         (Unknown("?", "x", "list"), Const(1), None),
     ],
 )
@@ -420,6 +423,10 @@ def test_membership(container: Value, item: Value, told: bool | None) -> None:
         (Const("a"), NONE, False),
         (Pattern("*"), NONE, False),
         (Seq("tuple", [Pattern("a*")]), Seq("tuple", [Pattern("a*")]), None),
+        (Seq("tuple", [Union((Const(1), Const(2)))]), Seq("tuple", [Const(1)]), None),
+        (Seq("tuple", [Union((Const(1), Const(2)))]), Seq("tuple", [Union((Const(1), Const(2)))]), None),
+        (Seq("tuple", [Union((Const(1), Const(2)))]), Seq("tuple", [Const(3)]), False),
+        (Seq("list", [Seq("list", [Const(1)])]), Seq("list", [Seq("list", [Const(1)])]), True),
         (Seq("tuple", [Pattern("a*")]), Seq("tuple", [Pattern("b*")]), False),
         (
             Mapping({("str", "a"): (Const("a"), Pattern("*"))}),
