@@ -116,7 +116,9 @@ def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Val
         case External():
             return it.loader.call_external(it, function, args, site)
         case ExternalObject():
-            return it.loader.call_external(it, External(f"{function.dotted}()", places=function.places), args, site, function)
+            return it.loader.call_external(
+                it, External(f"{function.dotted}()", places=function.places), args, site, function
+            )
     return unread(it, function, args, site)
 
 
@@ -124,12 +126,19 @@ def _native(it: Interpreter, function: Native, args: Args, site: Site | None) ->
     try:
         return function.function(it, args, site)
     except (IndexError, KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
-        return Unknown(f"`{function.name}` could not be evaluated with these arguments ({type(error).__name__})", places=(site,) if site else ())
+        return Unknown(
+            f"`{function.name}` could not be evaluated with these arguments ({type(error).__name__})",
+            places=(site,) if site else (),
+        )
 
 
 def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> Unknown:
     """A call that nobody can read: its result is unknown, and so are the modules that it received."""
-    name = function.name if isinstance(function, Unknown) and function.name else getattr(function, "dotted", "") or "a value"
+    name = (
+        function.name
+        if isinstance(function, Unknown) and function.name
+        else getattr(function, "dotted", "") or "a value"
+    )
     reason = function.reason if isinstance(function, Unknown) else f"the call to `{name}` cannot be read"
     places = function.places if isinstance(function, Unknown) and function.places else ((site,) if site else ())
     result = Unknown(reason, f"{name}()", places=places, flags=merge_flags([function, *args.all()]))
@@ -154,10 +163,7 @@ def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
             if m.taint is None:
                 it.heap.touch(m)
                 m.taint = cause
-    elif isinstance(v, Seq):
-        for i in v.items:
-            _taint(it, i, cause, seen)
-    elif isinstance(v, Star):
+    elif isinstance(v, Seq) or isinstance(v, Star):
         for i in v.items:
             _taint(it, i, cause, seen)
     elif isinstance(v, Mapping):
@@ -294,7 +300,13 @@ def _missing(it: Interpreter, f: Function, param: cst.Param, site: Site | None) 
 def annotation_kind(node: Any) -> str:
     """The Python type that an annotation names, as an `Unknown.kind`."""
     if isinstance(node, cst.Name):
-        return node.value if node.value in ("int", "str", "bool", "float", "dict", "list") else "path" if node.value == "Path" else ""
+        return (
+            node.value
+            if node.value in ("int", "str", "bool", "float", "dict", "list")
+            else "path"
+            if node.value == "Path"
+            else ""
+        )
     return ""
 
 

@@ -88,10 +88,14 @@ def _iterate_union(it: Interpreter, value: Union, site: Site) -> Seq:
 
 def _rows(value: Tensor, site: Site) -> Seq:
     if value.shape and isinstance(value.shape[0], int) and value.shape[0] <= 64:
-        row = Tensor(value.shape[1:], value.dtype, tags=value.tags, cuts=value.cuts, base=value.base, places=value.places)
+        row = Tensor(
+            value.shape[1:], value.dtype, tags=value.tags, cuts=value.cuts, base=value.base, places=value.places
+        )
         return Seq("list", [row] * value.shape[0])
     shape = value.shape[1:] if value.shape else None
-    row = Tensor(shape, value.dtype, value.reason, tags=value.tags, cuts=value.cuts, base=value.base, places=value.places)
+    row = Tensor(
+        shape, value.dtype, value.reason, tags=value.tags, cuts=value.cuts, base=value.base, places=value.places
+    )
     return Seq("list", [Star((row,))])
 
 
@@ -116,11 +120,20 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
             return it.call(it.get(obj, "__getitem__", site), Args([key]), site)
         case Unknown():
             k = key_of(key)
-            return obj.child(f"[{k[1]!r}]") if k else operators.unknown_from(obj.reason, "", obj, key, name=f"{obj.name}[?]")
+            return (
+                obj.child(f"[{k[1]!r}]")
+                if k
+                else operators.unknown_from(obj.reason, "", obj, key, name=f"{obj.name}[?]")
+            )
         case ExternalObject():
             return it.get(obj, "__getitem__()", site)
         case External(dotted=dotted) if not dotted.rsplit(".", 1)[-1][:1].isupper():
-            return Unknown(f"`{dotted}[...]` is known at run time only", f"{dotted}[]", "str" if dotted == "os.environ" else "", places=(site,))
+            return Unknown(
+                f"`{dotted}[...]` is known at run time only",
+                f"{dotted}[]",
+                "str" if dotted == "os.environ" else "",
+                places=(site,),
+            )
         case Class() | NativeClass() | External() | Native():
             return obj  # a generic alias: list[int], Sequence[str]
     return operators.unknown_from("an item of a value that has none", "", obj)
@@ -182,7 +195,9 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
     if obj.rest is not None and k is not None:
         return obj.rest.child(f"[{k[1]!r}]")
     if obj.entries and obj.rest is None:
-        candidates = [v for n, (kv, v) in obj.entries.items() if operators.truth(operators.compare("==", kv, key)) is not False]
+        candidates = [
+            v for n, (kv, v) in obj.entries.items() if operators.truth(operators.compare("==", kv, key)) is not False
+        ]
         if candidates:
             return union(drop_absent(c) for c in candidates)
     return operators.unknown_from("an item under a key that is not known", "", key, obj.rest or obj)
@@ -223,12 +238,19 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             put(obj, key, value, site)
         case Seq():
             it.heap.touch(obj)
-            if isinstance(key, Const) and isinstance(key.value, int) and obj.exact and -len(obj.items) <= key.value < len(obj.items):
+            if (
+                isinstance(key, Const)
+                and isinstance(key.value, int)
+                and obj.exact
+                and -len(obj.items) <= key.value < len(obj.items)
+            ):
                 obj.items[key.value] = value
             elif isinstance(key, Seq) and key.kind == "slice":
                 _set_slice(it, obj, key, value, site)
             else:
-                obj.items = [union([i, value]) if not isinstance(i, Star) else Star((*i.items, value)) for i in obj.items]
+                obj.items = [
+                    union([i, value]) if not isinstance(i, Star) else Star((*i.items, value)) for i in obj.items
+                ]
         case Tensor():
             if it.events is not None:
                 it.events.written(obj, site, key, value)
@@ -265,7 +287,12 @@ def delete_item(it: Interpreter, obj: Value, key: Value, site: Site) -> None:
             obj.rest = obj.rest or Unknown("an entry was deleted under a key that is not known", places=(site,))
     elif isinstance(obj, Seq):
         it.heap.touch(obj)
-        if isinstance(key, Const) and isinstance(key.value, int) and obj.exact and -len(obj.items) <= key.value < len(obj.items):
+        if (
+            isinstance(key, Const)
+            and isinstance(key.value, int)
+            and obj.exact
+            and -len(obj.items) <= key.value < len(obj.items)
+        ):
             del obj.items[key.value]
         elif isinstance(key, Seq) and (bounds := _bounds(key, len(obj.items))) is not None and obj.exact:
             del obj.items[bounds]
@@ -312,7 +339,11 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
                 return Const(len(value.items), places=value.places, flags=value.flags)
             return _memo_length(value)
         case Mapping():
-            return Const(len(value.entries), places=value.places, flags=value.flags) if value.rest is None else value.rest.child(".len", "int")
+            return (
+                Const(len(value.entries), places=value.places, flags=value.flags)
+                if value.rest is None
+                else value.rest.child(".len", "int")
+            )
         case Const(value=str() | bytes() as s):
             return operators.derived(len(s), value)
         case Tensor(shape=shape):
@@ -337,7 +368,10 @@ def _memo_length(value: Seq) -> Value:
     first = value.items[0] if value.items else value.rest
     found = _lengths.get(id(first))
     if found is None or found[0] is not first:
-        found = _lengths[id(first)] = (first, Unknown("the length of a sequence of unknown length", "len", "int", places=value.places))
+        found = _lengths[id(first)] = (
+            first,
+            Unknown("the length of a sequence of unknown length", "len", "int", places=value.places),
+        )
     return found[1]
 
 

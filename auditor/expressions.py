@@ -19,21 +19,17 @@ from auditor.values import (
     Args,
     Const,
     Env,
-    External,
-    ExternalObject,
     Function,
     Instance,
     Mapping,
     Num,
     Pattern,
     Seq,
-    Star,
     Tensor,
     Union,
     Unknown,
     Value,
     key_of,
-    merge_flags,
     merge_places,
     text_of,
 )
@@ -62,7 +58,9 @@ def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
     builtin = it.loader.builtins.get(name)
     if builtin is not None:
         return builtin
-    return Unknown(f"the name `{name}` is not defined anywhere that was read", name, places=(frame.statement.site(node),))
+    return Unknown(
+        f"the name `{name}` is not defined anywhere that was read", name, places=(frame.statement.site(node),)
+    )
 
 
 _CONSTANTS = {"None": None, "True": True, "False": False}
@@ -234,7 +232,13 @@ def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
 
 
 def _binary(it: Interpreter, node: cst.BinaryOperation, frame: Frame) -> Value:
-    return binary(it, _BINARY[type(node.operator)], it.eval(node.left, frame), it.eval(node.right, frame), frame.statement.site(node))
+    return binary(
+        it,
+        _BINARY[type(node.operator)],
+        it.eval(node.left, frame),
+        it.eval(node.right, frame),
+        frame.statement.site(node),
+    )
 
 
 def binary(it: Interpreter, op: str, a: Value, b: Value, site: Site) -> Value:
@@ -260,7 +264,15 @@ def binary(it: Interpreter, op: str, a: Value, b: Value, site: Site) -> Value:
     return result
 
 
-_DUNDER = {"+": "__add__", "-": "__sub__", "*": "__mul__", "/": "__truediv__", "//": "__floordiv__", "%": "__mod__", "|": "__or__"}
+_DUNDER = {
+    "+": "__add__",
+    "-": "__sub__",
+    "*": "__mul__",
+    "/": "__truediv__",
+    "//": "__floordiv__",
+    "%": "__mod__",
+    "|": "__or__",
+}
 _RDUNDER = {"+": "__radd__", "*": "__rmul__", "/": "__rtruediv__", "-": "__rsub__"}
 
 
@@ -336,7 +348,11 @@ def _and(a: Value, b: Value) -> Value:
     x, y = operators.truth(a), operators.truth(b)
     if x is False or y is False:
         return operators.derived(False, a, b)
-    return operators.derived(True, a, b) if x and y else operators.unknown_from("a comparison that is not known", "bool", a, b)
+    return (
+        operators.derived(True, a, b)
+        if x and y
+        else operators.unknown_from("a comparison that is not known", "bool", a, b)
+    )
 
 
 def _comparison_name(op: Any) -> str:
@@ -357,10 +373,12 @@ def _conditional(it: Interpreter, node: cst.IfExp, frame: Frame) -> Value:
     if known is None:
         from auditor.statements import narrowed
 
-        return it.choose([
-            lambda: narrowed(it, node.test, True, frame, lambda: it.eval(node.body, frame)),
-            lambda: narrowed(it, node.test, False, frame, lambda: it.eval(node.orelse, frame)),
-        ])
+        return it.choose(
+            [
+                lambda: narrowed(it, node.test, True, frame, lambda: it.eval(node.body, frame)),
+                lambda: narrowed(it, node.test, False, frame, lambda: it.eval(node.orelse, frame)),
+            ]
+        )
     return _flagged(it.eval(node.body if known else node.orelse, frame), test)
 
 
@@ -524,7 +542,9 @@ def _locals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Si
 
 def _globals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
     names = frame.module.env.names
-    return Mapping({("str", n): (Const(n), v) for n, v in names.items()}, Unknown("names of the module that were not read"))
+    return Mapping(
+        {("str", n): (Const(n), v) for n, v in names.items()}, Unknown("names of the module that were not read")
+    )
 
 
 _FRAME_CALLS = {"super": _super, "locals": _locals, "globals": _globals}

@@ -46,7 +46,11 @@ def evaluate(it: Interpreter, module: Value, inputs: tuple[Input, ...], site: Si
     """Run `forward` on the inputs, in a journal frame that is undone: the script goes on as if nothing had happened."""
     events = Events()
     if not isinstance(module, Instance):
-        reason = module if isinstance(module, Unknown) else Unknown("the exported module is not known", places=(site,) if site else ())
+        reason = (
+            module
+            if isinstance(module, Unknown)
+            else Unknown("the exported module is not known", places=(site,) if site else ())
+        )
         return Outcome((), events, reason)
     keywords = {i.name: (i.tensor if i.tensor is not None else i.value) for i in inputs}
     saved, conditions, raised, met = it.events, it.conditions, it.maybe_raised, it.sinks.mark()
@@ -81,7 +85,9 @@ def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tup
         case Tensor() | Unknown():
             return [("", result)]
         case Mapping():
-            return [(text_of(k) or "", v) for k, v in result.entries.values() if isinstance(v, (Tensor, Unknown, Union))]
+            return [
+                (text_of(k) or "", v) for k, v in result.entries.values() if isinstance(v, (Tensor, Unknown, Union))
+            ]
         case Seq():
             return [pair for i in result.items for pair in named_outputs(it, i, site)]
         case Instance(payload=Seq() as inner):
@@ -104,7 +110,14 @@ def symbolic(value: Value, rows: set[int], dynamic: dict[int, str], name: str, a
     for axis in rows:
         if axis < len(shape):
             shape[axis] = as_query
-    return replace(value, shape=tuple(shape), base=storage(name, "input", watched=not rows and not value.dtype.startswith("int"), shape=tuple(shape)), cuts=(), tags=frozenset(), data=None)
+    return replace(
+        value,
+        shape=tuple(shape),
+        base=storage(name, "input", watched=not rows and not value.dtype.startswith("int"), shape=tuple(shape)),
+        cuts=(),
+        tags=frozenset(),
+        data=None,
+    )
 
 
 _atoms: dict[str, Atom] = {}

@@ -15,7 +15,6 @@ from auditor.torch.modules import walk
 from auditor.values import Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
 
-
 T = TypeVar("T")
 
 
@@ -116,7 +115,9 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
         states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
         kv = _kv(d, states, others)
         if kv.value is Kv.NONE:
-            skipped = Fact[Logits].unknown("not looked at: the graph has no state and no cache", d.site.place("export call"))
+            skipped = Fact[Logits].unknown(
+                "not looked at: the graph has no state and no cache", d.site.place("export call")
+            )
             return GraphFacts(_kind(d, states, kv, query_input), states, query, skipped, kv)
     outcome, concrete = _run(it, d, query_input)
     states = _states(it, d, state_inputs, outcome)
@@ -148,7 +149,9 @@ def _agreed(a: Fact[T], b: Fact[T], site: Site) -> Fact[T]:
     if a.value == b.value:
         return a
     places = tuple(dict.fromkeys((site.place("export call"), *a.evidence[1:], *b.evidence[1:])))
-    return Fact.unknown("the exported module is one of several, and they differ in this", *places, flags=a.flags | b.flags)
+    return Fact.unknown(
+        "the exported module is one of several, and they differ in this", *places, flags=a.flags | b.flags
+    )
 
 
 def _may_hold_state(module: Value) -> bool:
@@ -214,14 +217,25 @@ def _undeclared(d: Declaration, storage: Storage, outcome: Outcome) -> State:
     site = next(w.site for w in outcome.events.writes if w.storage is storage or w.storage.name == storage.name)
     role = role_by_name(storage.name)
     role = Role.UNKNOWN if role.is_kv else role
-    return State(storage.name, role, (d.site.place("export call"), site.place()), f"`{storage.name}` is written and is no declared state")
+    return State(
+        storage.name,
+        role,
+        (d.site.place("export call"), site.place()),
+        f"`{storage.name}` is written and is no declared state",
+    )
 
 
 def _through_outputs(d: Declaration, outcome: Outcome, states: set[str]) -> list[State]:
     """Inputs of fixed shape that come out again computed from themselves: states by another way."""
     out = []
     for i in d.inputs:
-        if i.name in states or i.axes or is_cache_name(i.name) or not isinstance(i.value, Tensor) or i.value.shape is None:
+        if (
+            i.name in states
+            or i.axes
+            or is_cache_name(i.name)
+            or not isinstance(i.value, Tensor)
+            or i.value.shape is None
+        ):
             continue
         tag = f"from:{i.parameter or i.name}"
         shape = i.value.shape
@@ -254,7 +268,10 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome)
     mine = {name, source.name, source.parameter} if source is not None else {name}
     moved = next((w for w in outcome.events.writes if w.storage.name in mine and w.whole and w.own), None)
     if moved is not None and role.is_kv:
-        role, reason = Role.UNKNOWN, f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move"
+        role, reason = (
+            Role.UNKNOWN,
+            f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move",
+        )
     places = evidence(d.site, d.state_source, source.value if source is not None else None)
     return State(name, role, places, reason, shape)
 
@@ -309,7 +326,10 @@ def _takes_tokens(q: Declared | None) -> bool:
         return False
     if isinstance(q.value, Tensor) and q.value.dtype.startswith(("int", "uint")):
         return True
-    return bool(set(words(q.name)) & {"ids", "id", "token", "tokens", "embeds", "embed", "embedding", "embeddings", "hidden", "x"})
+    return bool(
+        set(words(q.name))
+        & {"ids", "id", "token", "tokens", "embeds", "embed", "embedding", "embeddings", "hidden", "x"}
+    )
 
 
 # -- query ------------------------------------------------------------------------------------------------------
@@ -334,7 +354,11 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
         return Fact.unknown("no input looks like a query of tokens or embeddings", d.site.place("export call"))
     axis = query_axis(q)
     if q.axes is None:
-        cause = q.source if isinstance(q.source, Unknown) else Unknown(f"the dynamic shapes of `{q.name}` are not known", places=q.source.places if q.source else ())
+        cause = (
+            q.source
+            if isinstance(q.source, Unknown)
+            else Unknown(f"the dynamic shapes of `{q.name}` are not known", places=q.source.places if q.source else ())
+        )
         reason, places = why(cause, d.site)
         return Fact.unknown(reason, *places, flags=q.source.flags if q.source else frozenset())
     found = q.axes.get(axis)
@@ -348,11 +372,21 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
         size = q.value.shape[axis]
         if isinstance(size, int):
             return Fact(Query(False, (size,)), places, flags=flags)
-        return Fact.unknown(f"`{q.name}` is fixed at a width ({size}) that is known at run time only", *places, flags=flags)
-    cause = q.value.reason if isinstance(q.value, Tensor) and q.value.reason else q.value if isinstance(q.value, Unknown) else None
+        return Fact.unknown(
+            f"`{q.name}` is fixed at a width ({size}) that is known at run time only", *places, flags=flags
+        )
+    cause = (
+        q.value.reason
+        if isinstance(q.value, Tensor) and q.value.reason
+        else q.value
+        if isinstance(q.value, Unknown)
+        else None
+    )
     reason = cause.reason if cause is not None else f"the example shape of `{q.name}` is not known"
     more = tuple(p.place() for p in cause.places) if cause is not None else ()
-    return Fact.unknown(f"`{q.name}` is fixed at its example width, which is not known: {reason}", *places, *more, flags=flags)
+    return Fact.unknown(
+        f"`{q.name}` is fixed at its example width, which is not known: {reason}", *places, *more, flags=flags
+    )
 
 
 # -- logits -----------------------------------------------------------------------------------------------------
@@ -384,7 +418,11 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
     out = []
     for n, i in enumerate(d.inputs):
         axes = {a: x.label for a, x in (i.axes or {}).items() if x.dynamic or x.widths}
-        rows = {a for a, x in (i.axes or {}).items() if shared is not None and x.source is shared.source and x.source is not None}
+        rows = {
+            a
+            for a, x in (i.axes or {}).items()
+            if shared is not None and x.source is shared.source and x.source is not None
+        }
         if i is q:
             rows.add(query_axis(i))
         out.append(Input(i.parameter or i.name, i.value, symbolic(i.value, rows, axes, i.name, width), n))
@@ -420,7 +458,9 @@ def _logits_output(d: Declaration, outcome: Outcome) -> tuple[str, Value | None]
     return labelled[0] if labelled else ("", None)
 
 
-def _logits_of(d: Declaration, name: str, value: Value, q: Declared | None, concrete: bool, outcome: Outcome) -> Fact[Logits]:
+def _logits_of(
+    d: Declaration, name: str, value: Value, q: Declared | None, concrete: bool, outcome: Outcome
+) -> Fact[Logits]:
     flags = value.flags
     if not isinstance(value, Tensor):
         cause = value if isinstance(value, Unknown) else Unknown("an output that is no tensor", places=value.places)
@@ -437,7 +477,11 @@ def _logits_of(d: Declaration, name: str, value: Value, q: Declared | None, conc
         return Fact(Logits.NONE, places, flags=flags)
     is_logits = _is_logits(name, value, q)
     if is_logits is None:
-        return Fact.unknown(f"whether the output `{name or 'of forward'}` of width {value.shape[-1]} holds logits or hidden states", *places, flags=flags)
+        return Fact.unknown(
+            f"whether the output `{name or 'of forward'}` of width {value.shape[-1]} holds logits or hidden states",
+            *places,
+            flags=flags,
+        )
     if not is_logits:
         return Fact(Logits.NONE, places, flags=flags)
     return _rows(d, value, places, concrete, q)
@@ -453,7 +497,11 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
         return False
     if vocabulary:
         return True
-    embedded = q.value.shape[-1] if q is not None and isinstance(q.value, Tensor) and q.value.shape is not None and len(q.value.shape) > 2 else None
+    embedded = (
+        q.value.shape[-1]
+        if q is not None and isinstance(q.value, Tensor) and q.value.shape is not None and len(q.value.shape) > 2
+        else None
+    )
     if embedded is not None and width == embedded:
         return False
     if "hidden" in str(width).lower() and not label & _LOGIT_NAMES:
@@ -470,7 +518,9 @@ def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bo
     rows = value.shape[:-1]
     cuts = tuple(c.place("one row is left here") for c in value.cuts)
     if concrete:
-        width = q.value.shape[query_axis(q)] if q is not None and isinstance(q.value, Tensor) and q.value.shape else None
+        width = (
+            q.value.shape[query_axis(q)] if q is not None and isinstance(q.value, Tensor) and q.value.shape else None
+        )
         if width in rows and width != 1:
             return Fact(Logits.ALL, places, flags=value.flags)
         if width != 1 and all(r == 1 for r in rows):
@@ -496,7 +546,13 @@ def _marks(outcome: Outcome, states: Fact[tuple[State, ...]], query: Fact[Query]
         out.append(Mark(Trait.ROW_KERNEL, detail, (site.place(),)))
     wraps = [w for w in events.writes if w.wraps]
     if wraps:
-        out.append(Mark(Trait.RING_CACHE, f"`{wraps[0].storage.name}` is written in a ring or a sliding window", (wraps[0].site.place(),)))
+        out.append(
+            Mark(
+                Trait.RING_CACHE,
+                f"`{wraps[0].storage.name}` is written in a ring or a sliding window",
+                (wraps[0].site.place(),),
+            )
+        )
     if events.baked and not events.row_kernels and query.value is not None and query.value.dynamic:
         site, detail = events.baked[0]
         out.append(Mark(Trait.BAKED_LENGTH, detail, (site.place(),)))

@@ -14,7 +14,21 @@ from auditor.heap import Contents, Heap
 from auditor.joins import join_all, join_contents
 from auditor.modules import Statement
 from auditor.places import Site
-from auditor.values import NO_FLAGS, Args, Class, Const, Env, Function, Instance, Mapping, Module, Seq, Union, Unknown, Value
+from auditor.values import (
+    NO_FLAGS,
+    Args,
+    Class,
+    Const,
+    Env,
+    Function,
+    Instance,
+    Mapping,
+    Module,
+    Seq,
+    Union,
+    Unknown,
+    Value,
+)
 
 if TYPE_CHECKING:
     from auditor.loader import Loader

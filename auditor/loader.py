@@ -154,7 +154,12 @@ class Loader:
 
     def _from_sources(self, it: Interpreter, dotted: str, importer: Module | None, site: Site) -> Module | None:
         file = importer.source.file if importer is not None else None
-        key = (dotted, file.folder if file is not None else "", file.package if file is not None else "", tuple(it.search))
+        key = (
+            dotted,
+            file.folder if file is not None else "",
+            file.package if file is not None else "",
+            tuple(it.search),
+        )
         if key not in self._resolved:
             self._resolved[key] = self.sources.module(dotted, file, it.search)
         found = self._resolved[key]
@@ -221,7 +226,9 @@ class Loader:
         moved = self._moved(it, module, name, site)
         if moved is not None:
             return moved
-        return Unknown(f"`{path}` has no `{name}` (another version of the library?)", f"{dotted}.{name}", places=(site,))
+        return Unknown(
+            f"`{path}` has no `{name}` (another version of the library?)", f"{dotted}.{name}", places=(site,)
+        )
 
     def _moved(self, it: Interpreter, module: Module, name: str, site: Site) -> Value | None:
         """A name that another module of the same package defines, and only one: the library has moved it."""
@@ -303,7 +310,9 @@ class Loader:
         """The script replaces something of a library without sources: honoured for the rest of the run."""
         self.patched[dotted] = value
 
-    def call_external(self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None) -> Value:
+    def call_external(
+        self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None
+    ) -> Value:
         from auditor.calls import spoil, unread
         from auditor.torch.modules import find_module
 
@@ -318,13 +327,21 @@ class Loader:
         last = dotted.rsplit(".", 1)[-1]
         top = dotted.split(".")[0]
         if self.is_data(dotted):
-            return Unknown(f"`{dotted}()` is known at run time only", f"{last}()", "data", places=(site,) if site else (), flags=merge_flags(args.all()))
+            return Unknown(
+                f"`{dotted}()` is known at run time only",
+                f"{last}()",
+                "data",
+                places=(site,) if site else (),
+                flags=merge_flags(args.all()),
+            )
         if dotted in self.harmless or top in self.harmless:
             return self._opaque(dotted, args, site, "unread")
         if top in sys.stdlib_module_names:
             return self._opaque(dotted, args, site, "")
         if last[:1].isupper() and find_module(args) is None:
-            return ExternalObject(dotted, args, places=function.places or ((site,) if site else ()), flags=merge_flags(args.all()))
+            return ExternalObject(
+                dotted, args, places=function.places or ((site,) if site else ()), flags=merge_flags(args.all())
+            )
         missing = self._reason(function)
         spoil(it, args, Unknown(missing, places=function.places or ((site,) if site else ())))
         if it.maybe_raised:
@@ -350,7 +367,13 @@ class Loader:
         last = dotted.rsplit(".", 1)[-1]
         if last[:1].isupper() and not last.endswith("()"):
             return ExternalObject(dotted, args, places=(site,) if site else (), flags=merge_flags(args.all()))
-        return Unknown(f"`{dotted}()` is known at run time only", f"{dotted}()", kind, places=(site,) if site else (), flags=merge_flags(args.all()))
+        return Unknown(
+            f"`{dotted}()` is known at run time only",
+            f"{dotted}()",
+            kind,
+            places=(site,) if site else (),
+            flags=merge_flags(args.all()),
+        )
 
 
 __all__ = ["FILE_PREFIX", "Instance", "Loader", "Native", "union"]

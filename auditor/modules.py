@@ -118,6 +118,8 @@ def index(file: SourceFile) -> ModuleSource:
     binders: dict[str, list[int]] = {}
     stars: list[int] = []
     for first, last, group in _groups(tree.body):
+        if sum(map(len, lines[first - 1 : last])) > _LONG and any(_too_deep(n) for n in group):
+            raise SyntaxProblem(f"the statement at line {first} nests more than {MAX_NESTING} levels deep")
         binds: set[str] = set()
         mutates: set[str] = set()
         star = False
@@ -150,6 +152,23 @@ def index(file: SourceFile) -> ModuleSource:
         )
     guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
     return ModuleSource(file, tuple(statements), binders, tuple(stars), guard)
+
+
+MAX_NESTING = 300
+"""Levels of one statement. LibCST and the evaluator recurse over it, and code that people write has some thirty."""
+
+_LONG = 8_000
+"""Characters. A shorter statement cannot nest that deep in a way that Python's own parser takes."""
+
+
+def _too_deep(node: ast.AST) -> bool:
+    level, depth = [node], 0
+    while level:
+        depth += 1
+        if depth > MAX_NESTING:
+            return True
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+    return False
 
 
 def _is_main_guard(node: ast.stmt) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import libcst as cst
 
 from auditor import methods, operators
-from auditor.views import attribute_view
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, union_of
 from auditor.places import Site
@@ -36,6 +35,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from auditor.views import attribute_view
 
 OBJECT = NativeClass("object", closed=True)
 
@@ -82,7 +82,9 @@ def mro(cls: Value) -> tuple[Value, ...]:
     sequences = [list(mro(b)) for b in cls.bases] + [list(cls.bases)]
     out: list[Value] = [cls]
     while sequences := [s for s in sequences if s]:
-        head = next((s[0] for s in sequences if not any(any(s[0] is x for x in t[1:]) for t in sequences)), sequences[0][0])
+        head = next(
+            (s[0] for s in sequences if not any(any(s[0] is x for x in t[1:]) for t in sequences)), sequences[0][0]
+        )
         out.append(head)
         sequences = [[x for x in s if x is not head] if head in s else s for s in sequences]
     result = tuple(out)
@@ -114,7 +116,9 @@ def class_lookup(cls: Value, name: str, after: Value | None = None) -> tuple[Val
 
 def unread_base(cls: Value) -> Value | None:
     """The first base that is no class whose source or meaning is known."""
-    return next((c for c in mro(cls) if not isinstance(c, Class) and not (isinstance(c, NativeClass) and c.closed)), None)
+    return next(
+        (c for c in mro(cls) if not isinstance(c, Class) and not (isinstance(c, NativeClass) and c.closed)), None
+    )
 
 
 def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
@@ -168,7 +172,9 @@ def _fill_fields(it: Interpreter, obj: Instance, cls: Class, args: Args, site: S
             obj.attrs[name] = default
         else:
             reason = f"nothing says what `{name}` of `{cls.name}` is"
-            obj.attrs[name] = args.more.child(f".{name}") if args.more else Unknown(reason, name, places=(site,) if site else ())
+            obj.attrs[name] = (
+                args.more.child(f".{name}") if args.more else Unknown(reason, name, places=(site,) if site else ())
+            )
 
 
 def make_super(it: Interpreter, owner: Value, receiver: Value | None) -> Value:
@@ -196,11 +202,17 @@ def is_instance(it: Interpreter, value: Value, cls: Value) -> bool | None:
     if isinstance(value, Union):
         answers = {is_instance(it, o, cls) for o in value.options}
         return answers.pop() if len(answers) == 1 else None
-    name = cls.name if isinstance(cls, (NativeClass, Class, Native)) else cls.dotted if isinstance(cls, External) else ""
+    name = (
+        cls.name if isinstance(cls, (NativeClass, Class, Native)) else cls.dotted if isinstance(cls, External) else ""
+    )
     name = name.removeprefix("builtins.")
     match value:
         case Unknown(kind=kind):
-            return (name == kind or (kind == "bool" and name == "int")) if value.typed and name in (*_KINDS, "list", "dict", "tuple") else None
+            return (
+                (name == kind or (kind == "bool" and name == "int"))
+                if value.typed and name in (*_KINDS, "list", "dict", "tuple")
+                else None
+            )
         case Const(value=x):
             if name in _KINDS:
                 return isinstance(x, _KINDS[name][1])
@@ -210,7 +222,13 @@ def is_instance(it: Interpreter, value: Value, cls: Value) -> bool | None:
         case Pattern():
             return name in ("str", "object")
         case Seq(kind=kind):
-            return name.rsplit(".", 1)[-1] in (kind, "Sequence" if kind in ("list", "tuple") else "Set", "Iterable", "Collection", "object")
+            return name.rsplit(".", 1)[-1] in (
+                kind,
+                "Sequence" if kind in ("list", "tuple") else "Set",
+                "Iterable",
+                "Collection",
+                "object",
+            )
         case Mapping():
             return name.rsplit(".", 1)[-1] in ("dict", "Mapping", "MutableMapping", "OrderedDict", "object")
         case Tensor():
@@ -228,7 +246,11 @@ def is_instance(it: Interpreter, value: Value, cls: Value) -> bool | None:
                     return True
                 return None if any(isinstance(c, (External, Unknown)) for c in order) else False
             if isinstance(cls, (Class, NativeClass)):
-                return None if any(isinstance(c, (External, Unknown)) for c in order) and isinstance(cls, NativeClass) else False
+                return (
+                    None
+                    if any(isinstance(c, (External, Unknown)) for c in order) and isinstance(cls, NativeClass)
+                    else False
+                )
     return None
 
 
@@ -302,7 +324,11 @@ def _union_attribute(it: Interpreter, obj: Union, name: str, site: Site | None) 
             missing = error
     if not out:
         raise missing or RaiseSignal("AttributeError")
-    return join_all(out) if not all(isinstance(o, (Bound, Native, Function)) for o in out) or len(out) == 1 else union_of(out)
+    return (
+        join_all(out)
+        if not all(isinstance(o, (Bound, Native, Function)) for o in out) or len(out) == 1
+        else union_of(out)
+    )
 
 
 def bound(it: Interpreter, found: Value, obj: Value, cls: Value, site: Site | None) -> Value:
@@ -349,8 +375,18 @@ def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | 
 
 
 def _of_unread_base(base: Value | None, name: str, site: Site | None) -> Unknown:
-    dotted = base.dotted if isinstance(base, External) else base.name if isinstance(base, (Unknown, NativeClass)) else "a base class"
-    reason = base.reason if isinstance(base, Unknown) else f"`{name}` of the class `{dotted}`, whose source is not among those read, is not known"
+    dotted = (
+        base.dotted
+        if isinstance(base, External)
+        else base.name
+        if isinstance(base, (Unknown, NativeClass))
+        else "a base class"
+    )
+    reason = (
+        base.reason
+        if isinstance(base, Unknown)
+        else f"`{name}` of the class `{dotted}`, whose source is not among those read, is not known"
+    )
     places = base.places if base is not None and base.places else ((site,) if site else ())
     return Unknown(reason, f"{dotted}.{name}", places=places)
 

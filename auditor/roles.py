@@ -9,15 +9,77 @@ from rules.facts import Role
 _SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])")
 
 _CONV = {"conv", "shortconv", "tail"}
-_RECURRENT = {"rec", "ssm", "recurrent", "gdn", "delta", "mamba", "rwkv", "wkv", "shift", "lstm", "gru", "prev", "hs", "hidden", "h0", "c0", "lin", "linear"}
+_RECURRENT = {
+    "rec",
+    "ssm",
+    "recurrent",
+    "gdn",
+    "delta",
+    "mamba",
+    "rwkv",
+    "wkv",
+    "shift",
+    "lstm",
+    "gru",
+    "prev",
+    "hs",
+    "hidden",
+    "h0",
+    "c0",
+    "lin",
+    "linear",
+}
 _COUNTER = {"counter", "offset", "step", "len", "length", "pos", "position", "index", "cursor"}
 _KEY = {"k", "key", "keys", "kcache"}
 _VALUE = {"v", "value", "values", "vcache"}
 _UNIFIED = {"kv", "kvcache", "past", "cache"}
 _LATENT = {"latent", "ckv", "lora", "mla"}
 
-_QUERY = ("input_ids", "inputs_embeds", "input_embeds", "inputs_embed", "token_ids", "tokens", "ids", "inputs", "input", "token", "embeds", "embedding", "hidden_states", "hidden", "x", "latent")
-_NOT_QUERY = {"position", "positions", "pos", "mask", "rope", "cos", "sin", "image", "audio", "vision", "step", "shift", "deepstack", "pixel", "offset", "index", "slot", "per", "temperature", "feats", "length", "len", "scale", "cache", "state"}
+_QUERY = (
+    "input_ids",
+    "inputs_embeds",
+    "input_embeds",
+    "inputs_embed",
+    "token_ids",
+    "tokens",
+    "ids",
+    "inputs",
+    "input",
+    "token",
+    "embeds",
+    "embedding",
+    "hidden_states",
+    "hidden",
+    "x",
+    "latent",
+)
+_NOT_QUERY = {
+    "position",
+    "positions",
+    "pos",
+    "mask",
+    "rope",
+    "cos",
+    "sin",
+    "image",
+    "audio",
+    "vision",
+    "step",
+    "shift",
+    "deepstack",
+    "pixel",
+    "offset",
+    "index",
+    "slot",
+    "per",
+    "temperature",
+    "feats",
+    "length",
+    "len",
+    "scale",
+    "cache",
+    "state",
+}
 
 
 def words(name: str) -> list[str]:
@@ -72,4 +134,6 @@ def query_rank(name: str) -> int:
 def is_state_name(name: str) -> bool:
     """Whether a buffer of that name may be a state: it says cache, past or state, or a recurrent kind of state."""
     parts = set(words(name))
-    return is_cache_name(name) or bool(parts & {"cache", "state", "states", "past", "ssm", "rec", "shift"} or "cache" in name.lower())
+    return is_cache_name(name) or bool(
+        parts & {"cache", "state", "states", "past", "ssm", "rec", "shift"} or "cache" in name.lower()
+    )

@@ -11,9 +11,8 @@ from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
-from rules.facts import Place
 from auditor.values import Args, Const, Module, Seq, Unknown
-
+from rules.facts import Place
 
 MEANING = Meaning(expressions.evaluate, statements.run_block, calls.call, objects.get_attribute, objects.set_attribute)
 
@@ -98,7 +97,9 @@ def _run(loader: Loader, argv: tuple[str, ...], body: Any, path: str) -> Result:
             it.heap.undo(it.heap.frames.pop())
     problems = tuple(m for m, _ in sinks.problems)
     unread = tuple((name, site.place(f"the import of `{name}`")) for name, site in sorted(loader.unread.items()))
-    return Result(tuple(sinks.exports), tuple(sinks.commands), problems, it.flag_table, it.exhausted, it.steps, ended, unread)
+    return Result(
+        tuple(sinks.exports), tuple(sinks.commands), problems, it.flag_table, it.exhausted, it.steps, ended, unread
+    )
 
 
 __all__ = ["Module", "Result", "SyntaxProblem", "run_command", "run_function", "run_script"]

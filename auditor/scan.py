@@ -202,7 +202,11 @@ class _Scanner:
             inner: Result | str
             if what.starts is Starts.COMMAND and self.sources.console_script(what.name) is not None:
                 inner = self.evaluate("", tuple(what.argv), what.name)
-            elif what.starts is Starts.SCRIPT and what.name.startswith(FILE_PREFIX) and self.sources.exists(what.name[len(FILE_PREFIX) :]):
+            elif (
+                what.starts is Starts.SCRIPT
+                and what.name.startswith(FILE_PREFIX)
+                and self.sources.exists(what.name[len(FILE_PREFIX) :])
+            ):
                 path = what.name[len(FILE_PREFIX) :]
                 if path == run.script:
                     continue
@@ -257,14 +261,28 @@ class _Scanner:
         facts = unknown_facts(reason, place)
         name = f"{run.recipe or run.script}::*@-"
         self.ids[name] += 1
-        self.graphs.append(Graph(name, run.script or place.path, place.line, "*", "", Invocation(run.kind, run.argv, run.recipe), facts, (), run.shipped))
+        self.graphs.append(
+            Graph(
+                name,
+                run.script or place.path,
+                place.line,
+                "*",
+                "",
+                Invocation(run.kind, run.argv, run.recipe),
+                facts,
+                (),
+                run.shipped,
+            )
+        )
 
     # -- variants and counterfactuals -----------------------------------------------------------------------------
 
     def _options(self, result: Result, flags: frozenset[str]) -> list[Any]:
         return [o for f, o in sorted(result.flags.items()) if f in flags]
 
-    def _changes(self, run: _Run, export: Export, ordinal: int, result: Result) -> tuple[tuple[Change, ...], frozenset[str]]:
+    def _changes(
+        self, run: _Run, export: Export, ordinal: int, result: Result
+    ) -> tuple[tuple[Change, ...], frozenset[str]]:
         """(changes that make a difference, options of which no change does)."""
         if export.facts.kind.value is not Kind.DECODER or run.command:
             return (), frozenset()
@@ -305,7 +323,9 @@ class _Scanner:
             if source is None:
                 continue
             for statement in source.statements:
-                if not statement.text.lstrip().startswith(("def ", "async def ", "@")) or not any(w in statement.text for w in words):
+                if not statement.text.lstrip().startswith(("def ", "async def ", "@")) or not any(
+                    w in statement.text for w in words
+                ):
                     continue
                 for name in sorted(statement.binds):
                     result = run_function(self.loader, path, name)
@@ -414,7 +434,14 @@ def _twin(export: Export, ordinal: int, script: str, other: Result) -> Export | 
 def _key(facts: GraphFacts) -> tuple[object, ...]:
     states = facts.states.value
     roles = tuple((s.name, s.role) for s in states) if states is not None else None
-    return facts.kind.value, roles, facts.query.value, facts.logits.value, facts.kv.value, tuple(m.trait for m in facts.marks)
+    return (
+        facts.kind.value,
+        roles,
+        facts.query.value,
+        facts.logits.value,
+        facts.kv.value,
+        tuple(m.trait for m in facts.marks),
+    )
 
 
 def _without_idle(facts: GraphFacts, idle: frozenset[str]) -> GraphFacts:

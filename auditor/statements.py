@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import libcst as cst
 
 from auditor import operators
-from auditor.containers import get_item, iterate, set_item, delete_item, unpack
+from auditor.containers import delete_item, get_item, iterate, set_item, unpack
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, ExitSignal, Frame, Interpreter, RaiseSignal, Return, Signal
 from auditor.joins import congruent, join_contents, same, union_of
 from auditor.places import Site
@@ -249,10 +249,12 @@ def _if(it: Interpreter, node: cst.If, frame: Frame) -> Signal:
             return _arm(it, node, known, frame)
         finally:
             it.conditions = it.conditions if test.flags and _leaves(node) else saved
-    return it.fork([
-        lambda: narrowed(it, node.test, True, frame, lambda: _arm(it, node, True, frame)),
-        lambda: narrowed(it, node.test, False, frame, lambda: _arm(it, node, False, frame)),
-    ])
+    return it.fork(
+        [
+            lambda: narrowed(it, node.test, True, frame, lambda: _arm(it, node, True, frame)),
+            lambda: narrowed(it, node.test, False, frame, lambda: _arm(it, node, False, frame)),
+        ]
+    )
 
 
 def _arm(it: Interpreter, node: cst.If, taken: bool, frame: Frame) -> Signal:
@@ -590,14 +592,20 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal])
 
 def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
     """The content after any number of rounds, given the content before and after one."""
-    if isinstance(obj, Seq) and len(new[0]) > len(old[0]) and all(same(a, b) for a, b in zip(old[0], new[0], strict=False)):
+    if (
+        isinstance(obj, Seq)
+        and len(new[0]) > len(old[0])
+        and all(same(a, b) for a, b in zip(old[0], new[0], strict=False))
+    ):
         grown = tuple(new[0][len(old[0]) :])
         if any(isinstance(g, Star) for g in grown) or any(isinstance(o, Star) for o in old[0]):
             seen = [i for o in [*old[0], *grown] if isinstance(o, Star) for i in o.items]
             fresh = [g for g in grown if not isinstance(g, Star) and not any(congruent(g, s) for s in seen)]
             if not fresh and old[0]:
                 return old
-            return old[0], new[1] or Unknown("items appended in a loop of unknown length", places=merge_places(*(f.places for f in fresh)))
+            return old[0], new[1] or Unknown(
+                "items appended in a loop of unknown length", places=merge_places(*(f.places for f in fresh))
+            )
         return [*old[0], Star(grown)], new[1]
     joined = join_contents(obj, [old, new])
     if attempt == 0:
@@ -607,9 +615,7 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
             return joined
         return [_widen_value(a, b) for a, b in zip(old[0], joined[0], strict=True)], joined[1]
     if isinstance(obj, Mapping):
-        entries = {
-            k: (v[0], _widen_value(old[0][k][1], v[1]) if k in old[0] else v[1]) for k, v in joined[0].items()
-        }
+        entries = {k: (v[0], _widen_value(old[0][k][1], v[1]) if k in old[0] else v[1]) for k, v in joined[0].items()}
         return entries, joined[1]
     names, before = (joined[0], old[0]) if isinstance(obj, Instance) else (joined, old)
     wide = {n: _widen_value(before[n], v) if n in before else v for n, v in names.items()}
@@ -627,7 +633,11 @@ def _widen_value(old: Value, new: Value) -> Value:
     sources = (old, new)
     if isinstance(old, Tensor) and isinstance(new, Tensor):
         return Tensor(None, old.dtype, Unknown(f"the shape {reason}", places=new.places), old.cuts, old.tags | new.tags)
-    kind = "int" if all(isinstance(s, (Num, Unknown)) or (isinstance(s, Const) and isinstance(s.value, int)) for s in sources) else ""
+    kind = (
+        "int"
+        if all(isinstance(s, (Num, Unknown)) or (isinstance(s, Const) and isinstance(s.value, int)) for s in sources)
+        else ""
+    )
     return operators.unknown_from(reason, kind, *sources, name="(loop)")
 
 
@@ -638,9 +648,17 @@ def _same_content(obj: Any, a: Any, b: Any) -> bool:
         case Instance():
             return _same_content(Env(), a[0], b[0]) and a[2] is b[2]
         case Mapping():
-            return a[0].keys() == b[0].keys() and all(same(a[0][k][1], b[0][k][1]) for k in a[0]) and (a[1] is None) == (b[1] is None)
+            return (
+                a[0].keys() == b[0].keys()
+                and all(same(a[0][k][1], b[0][k][1]) for k in a[0])
+                and (a[1] is None) == (b[1] is None)
+            )
         case Seq():
-            return len(a[0]) == len(b[0]) and all(same(x, y) for x, y in zip(a[0], b[0], strict=True)) and (a[1] is None) == (b[1] is None)
+            return (
+                len(a[0]) == len(b[0])
+                and all(same(x, y) for x, y in zip(a[0], b[0], strict=True))
+                and (a[1] is None) == (b[1] is None)
+            )
     return bool(a == b)
 
 

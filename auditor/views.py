@@ -27,7 +27,9 @@ def _set(it: Interpreter, args: Args, site: Site | None) -> Value:
         it.set(obj, name, value, site)
     elif isinstance(obj, Instance):
         it.heap.touch(obj)
-        obj.taint = obj.taint or Unknown("an attribute was set under a name that is not known", places=(site,) if site else ())
+        obj.taint = obj.taint or Unknown(
+            "an attribute was set under a name that is not known", places=(site,) if site else ()
+        )
     return NONE
 
 
@@ -52,5 +54,9 @@ def _method(name: str):  # type: ignore[no-untyped-def]
 
 VIEW = NativeClass(
     "dict",
-    {"__setitem__": _set, "update": _update, **{n: _method(n) for n in ("get", "items", "keys", "values", "pop", "copy")}},
+    {
+        "__setitem__": _set,
+        "update": _update,
+        **{n: _method(n) for n in ("get", "items", "keys", "values", "pop", "copy")},
+    },
 )

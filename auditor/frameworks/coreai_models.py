@@ -14,7 +14,15 @@ from auditor.places import Site
 from auditor.torch.tensors import size
 from auditor.values import NONE, Args, Const, Instance, Mapping, Native, NativeClass, Seq, Tensor, Value
 
-_NAMES = ("model", "reference_inputs", "dynamic_shapes", "input_names", "output_names", "state_names", "externalize_modules")
+_NAMES = (
+    "model",
+    "reference_inputs",
+    "dynamic_shapes",
+    "input_names",
+    "output_names",
+    "state_names",
+    "externalize_modules",
+)
 
 
 def _export_to_coreai(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -38,7 +46,9 @@ def _multifunction(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _entry(it: Interpreter, given: dict[str, Value], name: Value, args: Args, site: Site | None):  # type: ignore[no-untyped-def]
-    program = export_program(it, given.get("model", NONE), NONE, given.get("reference_inputs"), given.get("dynamic_shapes"), args.more, site)
+    program = export_program(
+        it, given.get("model", NONE), NONE, given.get("reference_inputs"), given.get("dynamic_shapes"), args.more, site
+    )
     names = {k: given[k] for k in ("input_names", "output_names", "state_names") if k in given}
     call = Args([NONE], {**names, "entrypoint_name": name}, args.more)
     return [exported(it, call, program, site)]
@@ -63,7 +73,9 @@ KV_CACHE = NativeClass(
 
 NATIVES: dict[str, Value] = {
     "coreai_models.export.macos.export_to_coreai": Native("export_to_coreai", _export_to_coreai),
-    "coreai_models.export.macos.export_to_coreai_multifunction": Native("export_to_coreai_multifunction", _multifunction),
+    "coreai_models.export.macos.export_to_coreai_multifunction": Native(
+        "export_to_coreai_multifunction", _multifunction
+    ),
     "coreai_models.primitives.macos.cache.KVCache": KV_CACHE,
     **{name: Const(value) for name, value in tables().constants.items()},
 }

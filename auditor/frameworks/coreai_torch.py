@@ -20,7 +20,24 @@ from auditor.sinks import Export
 from auditor.torch.layers import Forward, Shaper, attribute, layer
 from auditor.torch.ops import attention, matmul
 from auditor.torch.tensors import as_tensor, result, sizes, unknown_tensor
-from auditor.values import NONE, Args, Class, Const, ExternalObject, Instance, Mapping, Native, NativeClass, Seq, Star, Tensor, Union, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Class,
+    Const,
+    ExternalObject,
+    Instance,
+    Mapping,
+    Native,
+    NativeClass,
+    Seq,
+    Star,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    text_of,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -93,10 +110,24 @@ def declare(args: Args, program: Value, site: Site) -> Declaration:
         inputs, module, more = tuple(declared_inputs(p)), p.module, p.more
     else:
         inputs, module = (), program
-        more = program if isinstance(program, Unknown) else Unknown("the exported program is not known", places=program.places)
+        more = (
+            program
+            if isinstance(program, Unknown)
+            else Unknown("the exported program is not known", places=program.places)
+        )
     known_inputs = input_names if isinstance(input_names, tuple) else None
     known_outputs = output_names if isinstance(output_names, tuple) else None
-    return Declaration(module, inputs, known_inputs, known_outputs, state_names, state_source, more, site, _first_cache(args.kw.get("input_names")))
+    return Declaration(
+        module,
+        inputs,
+        known_inputs,
+        known_outputs,
+        state_names,
+        state_source,
+        more,
+        site,
+        _first_cache(args.kw.get("input_names")),
+    )
 
 
 def declared_inputs(p: Program) -> list[Declared]:
@@ -200,7 +231,9 @@ def _kernel_init(it: Interpreter, args: Args, site: Site | None) -> Value:
     return NONE
 
 
-KERNEL = NativeClass("coreai_torch.TorchMetalKernel", {"__init__": _kernel_init, "__call__": _kernel, "__getattr__": _quiet}, (OBJECT,))
+KERNEL = NativeClass(
+    "coreai_torch.TorchMetalKernel", {"__init__": _kernel_init, "__call__": _kernel, "__getattr__": _quiet}, (OBJECT,)
+)
 
 
 # -- composite layers -------------------------------------------------------------------------------------------
@@ -254,7 +287,11 @@ _POSITIONS = {"query": 0, "key": 1, "value": 2, "g": 3, "beta": 4, "initial_stat
 def _like(args: Args, name: str, site: Site | None) -> Value:
     value = args.kw.get(name) or args.get(_POSITIONS.get(name, 0))
     t = as_tensor(value) if value is not None else None
-    return result(t.shape, *args.pos, *args.kw.values(), site=None) if t is not None else unknown_tensor(f"no `{name}`", site)
+    return (
+        result(t.shape, *args.pos, *args.kw.values(), site=None)
+        if t is not None
+        else unknown_tensor(f"no `{name}`", site)
+    )
 
 
 def _gather_matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -263,7 +300,9 @@ def _gather_matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     if it.events is not None and site is not None:
         it.events.experts.append(site)
     if lhs is None or rhs is None or lhs.shape is None or rhs.shape is None:
-        return unknown_tensor("a gathered product of tensors that are not known", site, *(t for t in (lhs, rhs) if t is not None))
+        return unknown_tensor(
+            "a gathered product of tensors that are not known", site, *(t for t in (lhs, rhs) if t is not None)
+        )
     if index is not None and index.shape is not None:
         rhs = Tensor((*index.shape, *rhs.shape[1:]), rhs.dtype)
     elif index is not None:

@@ -20,7 +20,6 @@ from auditor.values import (
     Instance,
     Native,
     NativeClass,
-    Seq,
     Tensor,
     Union,
     Unknown,
@@ -48,10 +47,14 @@ def _record(*names: str):  # type: ignore[no-untyped-def]
     return init
 
 
-RANGE = NativeClass("coremltools.RangeDim", {"__init__": _record("lower_bound", "upper_bound", "default", "symbol")}, (OBJECT,))
+RANGE = NativeClass(
+    "coremltools.RangeDim", {"__init__": _record("lower_bound", "upper_bound", "default", "symbol")}, (OBJECT,)
+)
 SHAPE = NativeClass("coremltools.Shape", {"__init__": _record("shape", "default")}, (OBJECT,))
 ENUMERATED = NativeClass("coremltools.EnumeratedShapes", {"__init__": _record("shapes", "default")}, (OBJECT,))
-TENSOR_TYPE = NativeClass("coremltools.TensorType", {"__init__": _record("name", "shape", "dtype", "default_value")}, (OBJECT,))
+TENSOR_TYPE = NativeClass(
+    "coremltools.TensorType", {"__init__": _record("name", "shape", "dtype", "default_value")}, (OBJECT,)
+)
 IMAGE_TYPE = NativeClass("coremltools.ImageType", {"__init__": _record("name", "shape", "scale", "bias")}, (OBJECT,))
 STATE_TYPE = NativeClass("coremltools.StateType", {"__init__": _record("wrapped_type", "name")}, (OBJECT,))
 
@@ -87,7 +90,14 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
     output_names = _names(it, outputs, site) if outputs is not None else None
     names = tuple(i.name for i in inputs) if more is None else None
     return Declaration(
-        module, tuple(inputs), names, output_names if isinstance(output_names, tuple) else None, state_names, states, more, site
+        module,
+        tuple(inputs),
+        names,
+        output_names if isinstance(output_names, tuple) else None,
+        state_names,
+        states,
+        more,
+        site,
     )
 
 
@@ -135,7 +145,9 @@ def _input(it: Interpreter, item: Value, parameter: str, site: Site) -> Declared
     return Declared(name, value, axes, shape if shape is not None else item, parameter)
 
 
-def _shape(it: Interpreter, shape: Value | None, item: Instance, site: Site) -> tuple[Value, dict[int, Dimension] | None]:
+def _shape(
+    it: Interpreter, shape: Value | None, item: Instance, site: Site
+) -> tuple[Value, dict[int, Dimension] | None]:
     """(example tensor, flexible axes) of an input type."""
     if isinstance(shape, Instance) and shape.cls is SHAPE:
         shape = shape.attrs.get("shape")
@@ -159,7 +171,9 @@ def _shape(it: Interpreter, shape: Value | None, item: Instance, site: Site) -> 
         if one is None:
             return Tensor(None, reason=Unknown("a dimension that is not known", places=d.places or shape.places)), None
         dims_.append(one)
-    return Tensor(tuple(dims_), _dtype(item), places=shape.places or item.places, flags=merge_flags([shape, *source.items])), axes  # type: ignore[arg-type]
+    return Tensor(
+        tuple(dims_), _dtype(item), places=shape.places or item.places, flags=merge_flags([shape, *source.items])
+    ), axes  # type: ignore[arg-type]
 
 
 def _dtype(item: Instance) -> str:

@@ -28,7 +28,11 @@ class Tables:
 def tables() -> Tables:
     """All framework tables. Raises `tomllib.TOMLDecodeError` when one is broken."""
     folder = files("rules") / "frameworks"
-    data = [tomllib.loads(f.read_text("utf-8")) for f in sorted(folder.iterdir(), key=lambda f: f.name) if f.name.endswith(".toml")]
+    data = [
+        tomllib.loads(f.read_text("utf-8"))
+        for f in sorted(folder.iterdir(), key=lambda f: f.name)
+        if f.name.endswith(".toml")
+    ]
 
     def union(key: str) -> list[str]:
         return [v for d in data for v in d.get(key, ())]

@@ -44,7 +44,7 @@ DIM = NativeClass(
     "torch.export.Dim",
     {
         "__new__": _dim,
-        **{n: _derived for n in ("__mul__", "__rmul__", "__add__", "__radd__", "__sub__", "__truediv__")},
+        **dict.fromkeys(("__mul__", "__rmul__", "__add__", "__radd__", "__sub__", "__truediv__"), _derived),
     },
     (OBJECT,),
 )
@@ -93,7 +93,9 @@ def export_program(
     if dynamic is None and unknown is not None:
         dynamic = unknown
     inputs, more = bind_inputs(it, module, positional, keywords, site)
-    return Instance(EXPORTED, {}, Program(module, tuple(inputs), dynamic, more or unknown, site), places=(site,) if site else ())
+    return Instance(
+        EXPORTED, {}, Program(module, tuple(inputs), dynamic, more or unknown, site), places=(site,) if site else ()
+    )
 
 
 def forward_of(it: Interpreter, module: Value, site: Site | None) -> Function | None:
@@ -119,7 +121,9 @@ def parameter_names(function: Function | None) -> list[str]:
     return names[1:] if function.owner is not None and names else names
 
 
-def bind_inputs(it: Interpreter, module: Value, positional: Value | None, keywords: Value | None, site: Site | None) -> tuple[list[tuple[str, Value]], Unknown | None]:
+def bind_inputs(
+    it: Interpreter, module: Value, positional: Value | None, keywords: Value | None, site: Site | None
+) -> tuple[list[tuple[str, Value]], Unknown | None]:
     """(inputs by forward parameter, unknown further inputs)."""
     names = parameter_names(forward_of(it, module, site))
     out: list[tuple[str, Value]] = []
@@ -131,7 +135,9 @@ def bind_inputs(it: Interpreter, module: Value, positional: Value | None, keywor
             out.append((names[n] if n < len(names) else f"arg{n}", v))
     if isinstance(keywords, Union):
         mappings = [o for o in keywords.options if isinstance(o, Mapping)]
-        keywords = mappings[0] if len(mappings) == 1 else Unknown("one of several sets of inputs", places=keywords.places)
+        keywords = (
+            mappings[0] if len(mappings) == 1 else Unknown("one of several sets of inputs", places=keywords.places)
+        )
     if isinstance(keywords, Mapping):
         for key, v in keywords.entries.values():
             out.append((text_of(key) or "*", v))
@@ -199,7 +205,11 @@ def dynamic_dims(entry: Value | None) -> dict[int, Value] | None:
                     out[key.value] = v
             return out
         case Seq(exact=True):
-            return {n: v for n, v in enumerate(entry.items) if not (isinstance(v, Const) and (v.value is None or isinstance(v.value, int)))}
+            return {
+                n: v
+                for n, v in enumerate(entry.items)
+                if not (isinstance(v, Const) and (v.value is None or isinstance(v.value, int)))
+            }
     return None
 
 

@@ -39,6 +39,8 @@ from auditor.values import (
 
 Handler = Callable[[Interpreter, Args, "Site | None"], Value]
 _MISSING = object()
+_CONST = "\0const"
+_LISTED = ("append", "append_const", "extend", "count")
 
 
 @dataclass(slots=True)
@@ -188,10 +190,10 @@ def parse_arguments(
 ) -> tuple[Value, list[str]]:
     """(namespace, unrecognised arguments) for a command line."""
     real = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    seen: dict[str, Option] = {}
-    for option in parser.options:
-        seen[option.dest] = option
-        _add_real(real, option)
+    shared: dict[str, list[Option]] = {}
+    for number, option in enumerate(parser.options):
+        shared.setdefault(option.dest, []).append(option)
+        _add_real(real, option, f"{_CONST}{number}")
     command_argv: list[str] = []
     if parser.commands:
         real.add_argument("_command", nargs="?", default=None)
@@ -203,12 +205,12 @@ def parse_arguments(
         raise ExitSignal("SystemExit") from None
     target = namespace if isinstance(namespace, Instance) else Instance(NAMESPACE)
     it.heap.touch(target)
-    for option in parser.options:
-        raw = getattr(found, option.dest, _MISSING)
-        target.attrs[option.dest] = _value(it, option, raw, parser)
-        it.flag_table.setdefault(option.flag, option)
+    for dest, options in shared.items():
+        target.attrs[dest] = _value(it, options, getattr(found, dest, _MISSING), parser)
+        for option in options:
+            it.flag_table.setdefault(option.flag, option)
     for name, value in parser.defaults.items():
-        if name not in seen:
+        if name not in shared:
             target.attrs[name] = value
     if parser.commands:
         command_argv = list(found._rest)
@@ -243,7 +245,8 @@ def _parse_command(
         target.attrs.setdefault(name, union(values))
 
 
-def _add_real(real: argparse.ArgumentParser, option: Option) -> None:
+def _add_real(real: argparse.ArgumentParser, option: Option, const: str) -> None:
+    """Add the option to the real parser, which gives `const` where the option's own constant is meant."""
     settings: dict[str, Any] = {"default": _MISSING}
     if not option.positional:
         settings["dest"] = option.dest
@@ -262,8 +265,10 @@ def _add_real(real: argparse.ArgumentParser, option: Option) -> None:
             settings["action"] = option.action
             settings["default"] = None
         case "store_const" | "append_const":
-            settings["action"] = "store_const"
-            settings["const"] = "\0const"
+            settings["action"] = option.action
+            settings["const"] = const
+            if option.action == "append_const":
+                settings["default"] = None
         case "version" | "help":
             settings["action"] = "store_true"
     if option.positional and settings.get("nargs") is None:
@@ -271,7 +276,7 @@ def _add_real(real: argparse.ArgumentParser, option: Option) -> None:
     elif option.positional and settings.get("nargs") == "+":
         settings["nargs"] = "*"
     if settings.get("nargs") == "?" and not option.positional:
-        settings["const"] = "\0const"
+        settings["const"] = const
     names = option.names if not option.positional else (option.dest,)
     try:
         real.add_argument(*names, **settings)
@@ -281,24 +286,34 @@ def _add_real(real: argparse.ArgumentParser, option: Option) -> None:
             real.add_argument(*names, **settings)
 
 
-def _value(it: Interpreter, option: Option, raw: Any, parser: Parser) -> Value:
-    flags = frozenset({option.flag})
-    places = (option.site,) if option.site else ()
-    if (
-        raw is _MISSING
-        or (raw is None and option.action in ("append", "extend", "count"))
-        or (raw == [] and option.positional)
-    ):
-        value = _default(it, option, parser)
+def _value(it: Interpreter, options: list[Option], raw: Any, parser: Parser) -> Value:
+    """The value of a destination: several options may write to it, and the first one has its default."""
+    first = options[0]
+    flags = frozenset(o.flag for o in options)
+    places = tuple(o.site for o in options if o.site)
+    listed = any(o.action in _LISTED for o in options)
+    if raw is _MISSING or (raw is None and listed) or (raw == [] and first.positional):
+        value = _default(it, first, parser)
     elif isinstance(raw, list):
-        value = Seq("list", [_converted(it, option, r) for r in raw])
-    elif raw == "\0const":
-        value = option.settings.get("const", NONE)
-    elif isinstance(raw, str):
-        value = _converted(it, option, raw)
+        before = _default(it, first, parser) if listed else NONE
+        kept = before.items if isinstance(before, Seq) else []
+        value = Seq("list", [*kept, *(_given(it, options, r, parser) for r in raw)])
+    elif first.action == "count":
+        before = _default(it, first, parser)
+        value = Const(raw) if before is NONE else operators.binary("+", before, Const(raw))
     else:
-        value = Const(raw)
+        value = _given(it, options, raw, parser)
     return _marked(value, places, flags)
+
+
+def _given(it: Interpreter, options: list[Option], raw: Any, parser: Parser) -> Value:
+    """One value from the command line. One that is not among the choices is taken: the rest of the script still tells."""
+    if not isinstance(raw, str):
+        return Const(raw)
+    if raw.startswith(_CONST):
+        return parser.options[int(raw.removeprefix(_CONST))].settings.get("const", NONE)
+    option = next((o for o in options if o.kind != "switch"), options[0])
+    return _converted(it, option, raw)
 
 
 def _marked(value: Value, places: tuple[Site, ...], flags: frozenset[str]) -> Value:

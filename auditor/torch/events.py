@@ -44,7 +44,9 @@ def is_layer(t: Tensor) -> bool:
     if t.base.shape is None or t.shape is None:
         return True
     tail = t.base.shape[len(t.base.shape) - len(t.shape) :]
-    return len(t.shape) <= len(t.base.shape) and all(a == b or (n < 2 and a == 1) for n, (a, b) in enumerate(zip(t.shape, tail, strict=True)))
+    return len(t.shape) <= len(t.base.shape) and all(
+        a == b or (n < 2 and a == 1) for n, (a, b) in enumerate(zip(t.shape, tail, strict=True))
+    )
 
 
 def _wraps(key: Value | None) -> bool:

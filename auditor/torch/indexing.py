@@ -10,7 +10,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
-from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, as_dim
+from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value
 
 
 def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:
@@ -20,7 +20,9 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     parts = list(key.items) if isinstance(key, Seq) and key.kind == "tuple" else [key]
     if any(isinstance(p, Union) for p in parts):
         n = next(i for i, p in enumerate(parts) if isinstance(p, Union))
-        return it.each(parts[n], lambda o: index_tensor(it, tensor, Seq("tuple", [*parts[:n], o, *parts[n + 1 :]]), site))
+        return it.each(
+            parts[n], lambda o: index_tensor(it, tensor, Seq("tuple", [*parts[:n], o, *parts[n + 1 :]]), site)
+        )
     shape = tensor.shape
     used = sum(1 for p in parts if not _is_new_axis(p) and not _is_ellipsis(p))
     if any(isinstance(p, Tensor) and p.dtype == "bool" for p in parts):

@@ -79,7 +79,13 @@ def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
             it.events.written(old, site, None, value)
         obj.attrs[name] = value if it.events is not None else named_storage(value, name, "buffer")
         return NONE
-    if isinstance(old, Tensor) and old.base is not None and isinstance(value, Tensor) and value.shape is None and it.events is None:
+    if (
+        isinstance(old, Tensor)
+        and old.base is not None
+        and isinstance(value, Tensor)
+        and value.shape is None
+        and it.events is None
+    ):
         return NONE  # weights read from a checkpoint fit the parameter that they fill
     obj.attrs[name] = value
     return NONE
@@ -245,7 +251,11 @@ def _state_dict(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _load_state_dict(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return named_pair(Seq("list", [], Unknown("keys missing from the weights")), Seq("list", [], Unknown("keys unexpected in the weights")), ("missing_keys", "unexpected_keys"))
+    return named_pair(
+        Seq("list", [], Unknown("keys missing from the weights")),
+        Seq("list", [], Unknown("keys unexpected in the weights")),
+        ("missing_keys", "unexpected_keys"),
+    )
 
 
 PAIR = NativeClass("torch.return_types", bases=(OBJECT,))
@@ -265,7 +275,11 @@ def _get_submodule(it: Interpreter, args: Args, site: Site | None) -> Value:
         found = [c for o in found if isinstance(o, Instance) for n, c in children(o) if n == part or "*" in (n, part)]
     from auditor.joins import union
 
-    return union(found) if found else Unknown(f"no sub-module `{path}` was seen", "get_submodule()", places=(site,) if site else ())
+    return (
+        union(found)
+        if found
+        else Unknown(f"no sub-module `{path}` was seen", "get_submodule()", places=(site,) if site else ())
+    )
 
 
 def _apply(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -286,14 +300,16 @@ def _parts(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _unseen(it: Interpreter, args: Args, site: Site | None) -> Value:
     if text_of(args.pos[1]) == "_modules":
         return _parts(it, args, site)
-    raise RaiseSignal("AttributeError", Unknown(f"no attribute `{text_of(args.pos[1])}`", places=(site,) if site else ()))
+    raise RaiseSignal(
+        "AttributeError", Unknown(f"no attribute `{text_of(args.pos[1])}`", places=(site,) if site else ())
+    )
 
 
 def _super_getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     raise RaiseSignal("AttributeError")
 
 
-_SELF = "to eval train half float double bfloat16 cuda cpu requires_grad_ share_memory to_empty compile type".split()
+_SELF = ["to", "eval", "train", "half", "float", "double", "bfloat16", "cuda", "cpu", "requires_grad_", "share_memory", "to_empty", "compile", "type"]
 MODULE = NativeClass(
     "torch.nn.Module",
     {
@@ -307,7 +323,7 @@ MODULE = NativeClass(
         "register_forward_pre_hook": _hook(_PRE),
         "register_load_state_dict_post_hook": _nothing,
         "_register_load_state_dict_pre_hook": _nothing,
-        **{n: _returns_self for n in _SELF},
+        **dict.fromkeys(_SELF, _returns_self),
         "named_modules": _named_modules,
         "modules": _modules,
         "named_children": _named_children,
@@ -337,7 +353,11 @@ MODULE = NativeClass(
 def _list_init(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _self(args)
     given = args.get(1, "modules")
-    source = iterate(it, given, site) if given is not None and site is not None and not (isinstance(given, Const) and given.value is None) else Seq("list", [])
+    source = (
+        iterate(it, given, site)
+        if given is not None and site is not None and not (isinstance(given, Const) and given.value is None)
+        else Seq("list", [])
+    )
     obj.payload = Seq("list", list(source.items), source.rest)
     return NONE
 
@@ -418,7 +438,12 @@ _LIST: dict[str, Handler] = {
 }
 MODULE_LIST = NativeClass("torch.nn.ModuleList", {"__init__": _list_init, **_LIST}, (MODULE,), closed=True)
 PARAMETER_LIST = NativeClass("torch.nn.ParameterList", {"__init__": _list_init, **_LIST}, (MODULE,))
-SEQUENTIAL = NativeClass("torch.nn.Sequential", {"__init__": _sequential_init, "forward": _sequential_forward, **_LIST}, (MODULE,), closed=True)
+SEQUENTIAL = NativeClass(
+    "torch.nn.Sequential",
+    {"__init__": _sequential_init, "forward": _sequential_forward, **_LIST},
+    (MODULE,),
+    closed=True,
+)
 
 
 def _dict_init(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -482,4 +507,4 @@ NATIVES: dict[str, Value] = {
     "torch.nn.parameter.Parameter": Native("Parameter", _parameter),
     "torch.nn.Buffer": Native("Buffer", _buffer),
 }
-__all__ = ["Bound", "Class", "NATIVES", "call_module", "class_lookup", "find_module", "is_module", "operators", "walk"]
+__all__ = ["NATIVES", "Bound", "Class", "call_module", "class_lookup", "find_module", "is_module", "operators", "walk"]

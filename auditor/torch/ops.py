@@ -13,7 +13,17 @@ from auditor.places import Site
 from auditor.torch import shapes
 from auditor.torch.events import is_layer
 from auditor.torch.shapes import Shape
-from auditor.torch.tensors import as_tensor, dtype_of, flatten_items, is_scalar, result, size, sizes, tagged, unknown_tensor
+from auditor.torch.tensors import (
+    as_tensor,
+    dtype_of,
+    flatten_items,
+    is_scalar,
+    result,
+    size,
+    sizes,
+    tagged,
+    unknown_tensor,
+)
 from auditor.values import (
     NONE,
     Args,
@@ -80,7 +90,10 @@ def cast(dtype: str) -> Op:
 
 
 def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
-    values = [*args.pos, *(args.kw[k] for k in ("other", "tensor1", "tensor2", "min", "max", "end", "weight") if k in args.kw)]
+    values = [
+        *args.pos,
+        *(args.kw[k] for k in ("other", "tensor1", "tensor2", "min", "max", "end", "weight") if k in args.kw),
+    ]
     return combine(values, site)
 
 
@@ -368,7 +381,11 @@ def expand(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     if args.pos[1:] and isinstance(args.pos[1], Tensor) and len(args.pos) == 2:
         other = args.pos[1]
-        return _spread(t, other.shape) if other.shape is not None else unknown_tensor("expand_as an unknown tensor", site, t)
+        return (
+            _spread(t, other.shape)
+            if other.shape is not None
+            else unknown_tensor("expand_as an unknown tensor", site, t)
+        )
     target = sizes(it, args.pos[1:], site)
     if t.shape is None or target is None:
         return unknown_tensor("expand() to sizes that are not known", site, t)
@@ -395,7 +412,9 @@ def repeat_interleave(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("repeat_interleave() with counts that are not known", site, t)
     if axis is None:
         return result((dims.mul(dims.product(t.shape), count),), t, site=None)
-    return result(shapes.replace(t.shape, axis, dims.mul(t.shape[shapes.normal(axis, len(t.shape))], count)), t, site=None)
+    return result(
+        shapes.replace(t.shape, axis, dims.mul(t.shape[shapes.normal(axis, len(t.shape))], count)), t, site=None
+    )
 
 
 def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -441,7 +460,9 @@ def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("gather() with an index that is not known", site, t)
     made = result(index.shape, t, index, site=None)
     made.dtype = t.dtype
-    if t.shape is not None and any(dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)):
+    if t.shape is not None and any(
+        dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)
+    ):
         made.cuts = (*made.cuts, site) if site is not None else made.cuts
     return made
 
@@ -597,7 +618,9 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
     x, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
     if x is None or weight is None or x.shape is None or weight.shape is None or len(weight.shape) != 2:
-        return unknown_tensor("a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None))
+        return unknown_tensor(
+            "a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None)
+        )
     return result((*x.shape[:-1], weight.shape[0]), x, weight, site=None)
 
 
@@ -622,14 +645,18 @@ def attention(it: Interpreter, args: Args, site: Site | None) -> Value:
     if q is None or q.shape is None:
         return unknown_tensor("attention with a query that is not known", site, *(t for t in (q,) if t is not None))
     width = v.shape[-1] if v is not None and v.shape else q.shape[-1]
-    made = result((*q.shape[:-1], width), q, *(t for t in (v, as_tensor(args.get(1, "key") or NONE)) if t is not None), site=None)
+    made = result(
+        (*q.shape[:-1], width), q, *(t for t in (v, as_tensor(args.get(1, "key") or NONE)) if t is not None), site=None
+    )
     return made
 
 
 def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
     ids, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
     if ids is None or weight is None or ids.shape is None or weight.shape is None:
-        return unknown_tensor("an embedding of tensors that are not known", site, *(t for t in (ids, weight) if t is not None))
+        return unknown_tensor(
+            "an embedding of tensors that are not known", site, *(t for t in (ids, weight) if t is not None)
+        )
     return result((*ids.shape, *weight.shape[1:]), ids, weight, site=None)
 
 
@@ -644,13 +671,17 @@ def convolution(spatial: int, transposed: bool = False) -> Op:
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         x, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
         if x is None or x.shape is None or weight is None or weight.shape is None or len(weight.shape) != spatial + 2:
-            return unknown_tensor("a convolution of tensors that are not known", site, *(t for t in (x, weight) if t is not None))
+            return unknown_tensor(
+                "a convolution of tensors that are not known", site, *(t for t in (x, weight) if t is not None)
+            )
         kernel = list(weight.shape[2:])
         stride, padding = _each(args.get(3, "stride"), spatial, 1), _each(args.get(4, "padding"), spatial, 0)
         dilation = _each(args.get(5, "dilation") if not transposed else args.kw.get("dilation"), spatial, 1)
         groups = size(args.kw.get("groups", Const(1))) or 1
         channels = dims.mul(weight.shape[1], groups) if transposed else weight.shape[0]
-        return result(convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed), x, weight, site=None)
+        return result(
+            convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed), x, weight, site=None
+        )
 
     return run
 
@@ -659,18 +690,31 @@ def _each(value: Value | None, count: int, default: int) -> list[Dim]:
     if value is None:
         return [default] * count
     if isinstance(value, Seq):
-        return [size(i) or default if not isinstance(i, Const) else i.value for i in value.items] * (count if len(value.items) == 1 else 1)
+        return [size(i) or default if not isinstance(i, Const) else i.value for i in value.items] * (
+            count if len(value.items) == 1 else 1
+        )
     found = size(value)
     return [default if found is None else found] * count
 
 
-def convolved_shape(x: Shape, channels: Dim, kernel: list[Dim], stride: list[Dim], padding: list[Dim], dilation: list[Dim], transposed: bool) -> Shape:
+def convolved_shape(
+    x: Shape,
+    channels: Dim,
+    kernel: list[Dim],
+    stride: list[Dim],
+    padding: list[Dim],
+    dilation: list[Dim],
+    transposed: bool,
+) -> Shape:
     count = len(kernel)
     spatial = x[-count:]
     if transposed:
         new = [shapes.deconvolved(d, k, s, p) for d, k, s, p in zip(spatial, kernel, stride, padding, strict=True)]
     else:
-        new = [shapes.convolved(d, k, s, p, g) for d, k, s, p, g in zip(spatial, kernel, stride, padding, dilation, strict=True)]
+        new = [
+            shapes.convolved(d, k, s, p, g)
+            for d, k, s, p, g in zip(spatial, kernel, stride, padding, dilation, strict=True)
+        ]
     return (*x[: -count - 1], channels, *new)
 
 
@@ -724,19 +768,31 @@ def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("arange() with bounds that are not known", site, *args.pos)
     known = [b for b in bounds if b is not None]
     start, stop = (0, known[0]) if len(known) == 1 else (known[0], known[1])
-    length = shapes.slice_length(stop, start, None, known[2] if len(known) > 2 and isinstance(known[2], int) else 1) if not isinstance(start, dims.Poly) else dims.sub(stop, start)
+    length = (
+        shapes.slice_length(stop, start, None, known[2] if len(known) > 2 and isinstance(known[2], int) else 1)
+        if not isinstance(start, dims.Poly)
+        else dims.sub(stop, start)
+    )
     return Tensor((length,), dtype_of(args) or "int64", places=(site,) if site else (), flags=_flags(args.pos))
 
 
 def linspace(it: Interpreter, args: Args, site: Site | None) -> Value:
     steps = size(args.get(2, "steps", "num") or NONE)
-    return Tensor((steps,), "float32", places=(site,) if site else ()) if steps is not None else unknown_tensor("linspace()", site)
+    return (
+        Tensor((steps,), "float32", places=(site,) if site else ())
+        if steps is not None
+        else unknown_tensor("linspace()", site)
+    )
 
 
 def eye(it: Interpreter, args: Args, site: Site | None) -> Value:
     n = size(args.pos[0])
     m = size(args.pos[1]) if len(args.pos) > 1 else n
-    return Tensor((n, m), dtype_of(args) or "float32") if n is not None and m is not None else unknown_tensor("eye()", site)
+    return (
+        Tensor((n, m), dtype_of(args) or "float32")
+        if n is not None and m is not None
+        else unknown_tensor("eye()", site)
+    )
 
 
 def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -771,7 +827,9 @@ def data_shape(value: Value) -> Shape | None:
         return None if inner is None else (len(value.items), *inner)
     if isinstance(value, Tensor):
         return value.shape
-    if isinstance(value, (Const, Num)) or (isinstance(value, Unknown) and value.kind in ("int", "float", "bool", "data")):
+    if isinstance(value, (Const, Num)) or (
+        isinstance(value, Unknown) and value.kind in ("int", "float", "bool", "data")
+    ):
         return ()
     return None
 
