@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,8 @@ from rules.facts import FileResult, Graph, InvocationKind, Scan
 from rules.verdict import Judgement, judge
 
 ROOT = Path(__file__).parents[2]
+MEMORY = 4 * 2**30
+"""What a scan in a process of its own may address, in bytes."""
 
 EXPORTER = """\
 import argparse
@@ -207,6 +212,32 @@ def scan_text(root: Path, files: Mapping[str, str | bytes], **request: Any) -> S
     """Write the files below `root` and scan it; `request` are further fields of the request."""
     write(root, files)
     return scan(ScanRequest(root=root, **{"paths": (root,), "cache": False, **request}))
+
+
+def scan_apart(root: Path, seconds: float) -> Scan:
+    """Scan `root` in a process of its own, which is ended after `seconds` (and `TimeoutError` raised)."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_scan_into, args=(root, sender))
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(seconds):
+            raise TimeoutError(f"no result after {seconds} s")
+        result = receiver.recv()
+    except EOFError:
+        process.join()
+        raise RuntimeError(f"the scan died with status {process.exitcode}") from None
+    finally:
+        process.kill()
+        process.join()
+    assert isinstance(result, Scan)
+    return result
+
+
+def _scan_into(root: Path, sender: Connection) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    sender.send(scan(ScanRequest(root=root, paths=(root,), cache=False)))
 
 
 def default_graphs(result: Scan, script: str = "export.py") -> list[Graph]:
