@@ -307,7 +307,7 @@ def _value(it: Interpreter, options: list[Option], raw: Any, parser: Parser) -> 
 
 
 def _given(it: Interpreter, options: list[Option], raw: Any, parser: Parser) -> Value:
-    """One value from the command line. One that is not among the choices is taken: the rest of the script still tells."""
+    """One value from the command line; one that is not among the choices is taken, for the script tells more so."""
     if not isinstance(raw, str):
         return Const(raw)
     if raw.startswith(_CONST):
