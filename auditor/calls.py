@@ -89,7 +89,7 @@ def _decorate(it: Interpreter, decorator: cst.Decorator, function: Value, frame:
         return current or function
     value = it.eval(expr, frame)
     site = frame.statement.site(decorator)
-    if isinstance(value, (Function, Bound, Class, Native, NativeClass)) or isinstance(value, Instance):
+    if isinstance(value, (Function, Bound, Class, Native, NativeClass, Instance)):
         result = it.call(value, Args([function]), site)
         return function if isinstance(result, Unknown) and isinstance(value, (Native, NativeClass)) else result
     # a decorator that cannot be read keeps the function: wrappers that change shapes are not written this way
@@ -163,7 +163,7 @@ def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
             if m.taint is None:
                 it.heap.touch(m)
                 m.taint = cause
-    elif isinstance(v, Seq) or isinstance(v, Star):
+    elif isinstance(v, (Seq, Star)):
         for i in v.items:
             _taint(it, i, cause, seen)
     elif isinstance(v, Mapping):

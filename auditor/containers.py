@@ -189,9 +189,11 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
     found = obj.entries.get(k) if k is not None else None
     if found is not None:
         return drop_absent(found[1])
-    if k is not None and k[0] in ("str", "num", "NoneType", "bool", "tuple", "external", "id") and obj.rest is None:
-        if not any(name[0] in ("pattern", "dim") for name in obj.entries):
-            raise RaiseSignal("KeyError", key)
+    surely = (
+        k is not None and k[0] in ("str", "num", "NoneType", "bool", "tuple", "external", "id") and obj.rest is None
+    )
+    if surely and not any(name[0] in ("pattern", "dim") for name in obj.entries):
+        raise RaiseSignal("KeyError", key)
     if obj.rest is not None and k is not None:
         return obj.rest.child(f"[{k[1]!r}]")
     if obj.entries and obj.rest is None:

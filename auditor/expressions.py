@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -63,6 +64,9 @@ def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
     )
 
 
+_WIDEST = 1_000
+"""Characters that a format may pad a value to; a wider one is not made."""
+
 _CONSTANTS = {"None": None, "True": True, "False": False}
 
 
@@ -103,7 +107,8 @@ def _concatenated(it: Interpreter, node: cst.ConcatenatedString, frame: Frame) -
 def _formatted(it: Interpreter, node: cst.FormattedString, frame: Frame) -> Value:
     out = ""
     sources: list[Value] = []
-    for part in node.parts:
+    parts: list[Any] = list(node.parts)
+    for part in parts:
         if type(part) is cst.FormattedStringText:
             raw = part.value.replace("{{", "{").replace("}}", "}")
             out += raw if "r" in node.prefix.lower() or "\\" not in raw else _unescape(raw)
@@ -132,7 +137,8 @@ def _format_spec(it: Interpreter, part: cst.FormattedStringExpression, frame: Fr
     if part.format_spec is None:
         return ""
     spec = ""
-    for p in part.format_spec:
+    pieces: list[Any] = list(part.format_spec)
+    for p in pieces:
         if isinstance(p, cst.FormattedStringText):
             spec += p.value
         else:
@@ -146,7 +152,7 @@ def _format_spec(it: Interpreter, part: cst.FormattedStringExpression, frame: Fr
 def format_value(value: Value, spec: str | None, conversion: str | None) -> str:
     """The text that an f-string or `str()` gives, with `*` for what is unknown."""
     if isinstance(value, Const):
-        if spec is None:
+        if spec is None or any(int(n) > _WIDEST for n in re.findall(r"\d{1,9}", spec)) or len(spec) > 40:
             return "*"
         try:
             return f"{value.value!r}" if conversion == "r" else format(value.value, spec)
@@ -197,7 +203,8 @@ def unique(items: list[Value]) -> list[Value]:
 
 def _dict(it: Interpreter, node: cst.Dict, frame: Frame) -> Value:
     result = Mapping(places=(frame.statement.site(node),), flags=it.conditions)
-    for e in node.elements:
+    elements: list[Any] = list(node.elements)
+    for e in elements:
         if type(e) is cst.StarredDictElement:
             update_mapping(it, result, it.eval(e.value, frame))
             continue
@@ -414,8 +421,8 @@ def index_of(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
 def _slice_part(it: Interpreter, part: Any, frame: Frame) -> Value:
     if type(part) is cst.Index:
         return it.eval(part.value, frame)
-    bounds = [it.eval(x, frame) if x is not None else NONE for x in (part.lower, part.upper, part.step)]
-    return make_slice(*bounds, site=frame.statement.site(part))
+    lower, upper, step = [it.eval(x, frame) if x is not None else NONE for x in (part.lower, part.upper, part.step)]
+    return make_slice(lower, upper, step, frame.statement.site(part))
 
 
 def _lambda(it: Interpreter, node: cst.Lambda, frame: Frame) -> Value:

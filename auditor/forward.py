@@ -17,7 +17,7 @@ from auditor.values import Args, Instance, Mapping, Seq, Tensor, Union, Unknown,
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input of a graph: its name, the example value, the shape it is evaluated with, and whether it is the query."""
+    """One input of a graph: its name, the example value, the tensor it is evaluated with, and its position."""
 
     name: str
     value: Value

@@ -203,8 +203,8 @@ def _states(it: Interpreter, d: Declaration, bound: dict[str, str], outcome: Out
     for name in names:
         source = declared.get(by_input.get(name, ""))
         states.append(_state(d, name, source, outcome))
-    bound = {(declared[i].parameter or i) for i in by_input.values() if i in declared} | set(names)
-    undeclared = [s for n, s in written.items() if n not in bound and s.role in ("input", "buffer")]
+    known = {(declared[i].parameter or i) for i in by_input.values() if i in declared} | set(names)
+    undeclared = [s for n, s in written.items() if n not in known and s.role in ("input", "buffer")]
     if len(undeclared) > len(names) - len(by_input):
         states += [_undeclared(d, s, outcome) for s in undeclared]
     states += _through_outputs(d, outcome, set(by_input.values()))
@@ -375,15 +375,9 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
         return Fact.unknown(
             f"`{q.name}` is fixed at a width ({size}) that is known at run time only", *places, flags=flags
         )
-    cause = (
-        q.value.reason
-        if isinstance(q.value, Tensor) and q.value.reason
-        else q.value
-        if isinstance(q.value, Unknown)
-        else None
-    )
-    reason = cause.reason if cause is not None else f"the example shape of `{q.name}` is not known"
-    more = tuple(p.place() for p in cause.places) if cause is not None else ()
+    end = q.value.reason if isinstance(q.value, Tensor) else q.value if isinstance(q.value, Unknown) else None
+    reason = end.reason if end is not None else f"the example shape of `{q.name}` is not known"
+    more = tuple(p.place() for p in end.places) if end is not None else ()
     return Fact.unknown(
         f"`{q.name}` is fixed at its example width, which is not known: {reason}", *places, *more, flags=flags
     )

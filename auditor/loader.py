@@ -169,7 +169,7 @@ class Loader:
         return module
 
     def imported(self, it: Interpreter, module: Module) -> None:
-        """Run what a module of the audited tree does when it is imported, once a run: calls, and writes to other modules."""
+        """Run what a module of the audited tree does when it is imported, once a run: calls, and writes elsewhere."""
         path = module.source.file.path
         if path in it.imported or not self.sources.audited(path):
             return
@@ -275,10 +275,10 @@ class Loader:
             self._run(it, module, n)
         names += [n for n in module.env.names if not n.startswith("_")]
         it.heap.touch(frame.env)
-        for n in dict.fromkeys(names):
-            value = self.name_in(it, module, n)
+        for name in dict.fromkeys(names):
+            value = self.name_in(it, module, name)
             if value is not None:
-                frame.env.names.setdefault(n, value)
+                frame.env.names.setdefault(name, value)
 
     def module_attribute(self, it: Interpreter, module: Module, name: str, site: Site | None) -> Value:
         found = self.name_in(it, module, name)
@@ -360,7 +360,8 @@ class Loader:
     def _reason(self, function: External) -> str:
         top = function.dotted.lstrip(".").split(".")[0].removesuffix("()")
         if top in self.unread:
-            return f"the import of `{top}` could not be resolved (`{function.dotted}` is needed): give its source with --library"
+            needed = f"`{function.dotted}` is needed"
+            return f"the import of `{top}` could not be resolved ({needed}): give its source with --library"
         return f"the call to `{function.dotted}` cannot be read"
 
     def _opaque(self, dotted: str, args: Args, site: Site | None, kind: str) -> Value:

@@ -93,7 +93,7 @@ def mro(cls: Value) -> tuple[Value, ...]:
 
 
 def class_lookup(cls: Value, name: str, after: Value | None = None) -> tuple[Value | None, bool]:
-    """(attribute, sure): the attribute found along the MRO (behind `after`), and whether every class before it was read."""
+    """(attribute, sure): what the MRO (behind `after`) has under `name`, and whether every class before it was read."""
     order = mro(cls)
     if after is not None:
         start = next((i for i, c in enumerate(order) if c is after), -1)

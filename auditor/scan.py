@@ -1,4 +1,4 @@
-"""The static pass: every candidate script and recipe of a tree evaluated, their graphs with facts and counterfactuals."""
+"""The static pass: every candidate script and recipe of a tree, their graphs with facts and counterfactuals."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class Sources:
         return self._layer(path) is None
 
     def siblings(self, path: str) -> tuple[str, ...]:
-        """Displayed paths of the Python files in the folder of a displayed file (of all libraries, for one of theirs)."""
+        """Displayed paths of the Python files in the folder of a displayed file (of all libraries for one of them)."""
         tree, folder = self._place(posixpath.dirname(path))
         names = sorted(name for name in tree.listing(folder).files if name.endswith(".py"))
         inner = [posixpath.join(folder, name) for name in names]

@@ -341,10 +341,10 @@ def _narrowing(it: Interpreter, test: Any, taken: bool, frame: Frame) -> list[tu
         return []
     if isinstance(test, cst.Comparison) and _narrowable(test.left) and len(test.comparisons) == 1:
         target = test.comparisons[0]
-        if isinstance(target.comparator, cst.Name) and target.comparator.value == "None":
-            if isinstance(target.operator, (cst.Is, cst.IsNot)):
-                wanted = isinstance(target.operator, cst.Is) == taken
-                return [(test.left, lambda v: operators.identical(v, NONE) is not (not wanted))]
+        of_none = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
+        if of_none and isinstance(target.operator, (cst.Is, cst.IsNot)):
+            wanted = isinstance(target.operator, cst.Is) == taken
+            return [(test.left, lambda v: operators.identical(v, NONE) is not (not wanted))]
     return []
 
 
@@ -377,9 +377,14 @@ def _cases(it: Interpreter, subject: Value, cases: list[cst.MatchCase], frame: F
                 return it.run_block(case.body.body, frame)
             finally:
                 it.conditions = saved
-        rest = cases[number + 1 :]
-        return it.fork([lambda: it.run_block(case.body.body, frame), lambda: _cases(it, subject, rest, frame)])
+        return _either_case(it, subject, case, cases[number + 1 :], frame)
     return None
+
+
+def _either_case(
+    it: Interpreter, subject: Value, case: cst.MatchCase, rest: list[cst.MatchCase], frame: Frame
+) -> Signal:
+    return it.fork([lambda: it.run_block(case.body.body, frame), lambda: _cases(it, subject, rest, frame)])
 
 
 def match_pattern(it: Interpreter, pattern: Any, subject: Value, frame: Frame) -> bool | None:
@@ -539,7 +544,7 @@ _ROUNDS = 4
 
 
 def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal]) -> Signal:
-    """A loop of unknown length: run the body until it gives back the state it received, widening what keeps changing."""
+    """A loop of unknown length: run the body until it gives back the state it received; what keeps changing widens."""
     met = it.sinks.mark()
     for attempt in range(_ROUNDS):
         it.sinks.rollback(met)

@@ -19,7 +19,8 @@ def _set(it: Interpreter, args: Args, site: Site | None) -> Value:
     from auditor.expressions import put
 
     view, key, value = args.pos[0], args.pos[1], args.pos[2]
-    assert isinstance(view, Instance) and isinstance(view.payload, Mapping)
+    assert isinstance(view, Instance)
+    assert isinstance(view.payload, Mapping)
     obj, name = view.attrs["(object)"], text_of(key)
     it.heap.touch(view.payload)
     put(view.payload, key, value, site)
@@ -46,7 +47,8 @@ def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _method(name: str):  # type: ignore[no-untyped-def]
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         view = args.pos[0]
-        assert isinstance(view, Instance) and isinstance(view.payload, Mapping)
+        assert isinstance(view, Instance)
+        assert isinstance(view.payload, Mapping)
         return it.call(it.get(view.payload, name, site), Args(args.pos[1:], args.kw), site)
 
     return run

@@ -11,6 +11,7 @@ from auditor.frameworks.torch_export import export_program
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
+from auditor.sinks import Export
 from auditor.torch.tensors import size
 from auditor.values import NONE, Args, Const, Instance, Mapping, Native, NativeClass, Seq, Tensor, Value
 
@@ -45,12 +46,13 @@ def _multifunction(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Instance(PROGRAM, payload=staged)
 
 
-def _entry(it: Interpreter, given: dict[str, Value], name: Value, args: Args, site: Site | None):  # type: ignore[no-untyped-def]
+def _entry(it: Interpreter, given: dict[str, Value], name: Value, args: Args, site: Site | None) -> list[Export]:
     program = export_program(
         it, given.get("model", NONE), NONE, given.get("reference_inputs"), given.get("dynamic_shapes"), args.more, site
     )
-    names = {k: given[k] for k in ("input_names", "output_names", "state_names") if k in given}
-    call = Args([NONE], {**names, "entrypoint_name": name}, args.more)
+    names: dict[str, Value] = {"entrypoint_name": name}
+    names.update((k, given[k]) for k in ("input_names", "output_names", "state_names") if k in given)
+    call = Args([NONE], names, args.more)
     return [exported(it, call, program, site)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from auditor.containers import iterate
+from auditor.dims import Dim
 from auditor.expressions import format_value
 from auditor.frameworks.coreai_torch import Staged, declared_inputs, family_of
 from auditor.frameworks.tables import tables
@@ -20,6 +21,7 @@ from auditor.values import (
     Instance,
     Native,
     NativeClass,
+    Star,
     Tensor,
     Union,
     Unknown,
@@ -126,7 +128,7 @@ def _inputs(it: Interpreter, module: Value, given: Value, site: Site) -> tuple[l
     source = iterate(it, given, site)
     out: list[Declared] = []
     for n, item in enumerate(source.items):
-        one = item.items[0] if type(item).__name__ == "Star" else item
+        one = item.items[0] if isinstance(item, Star) else item
         parameter = parameters[n] if n < len(parameters) else f"arg{n}"
         out.append(_input(it, one, parameter, site))
     return out, source.rest
@@ -159,7 +161,7 @@ def _shape(
     if not source.exact:
         reason = source.rest or Unknown("a shape of unknown rank", places=shape.places)
         return Tensor(None, reason=reason), None
-    dims_: list[object] = []
+    dims_: list[Dim] = []
     axes: dict[int, Dimension] = {}
     for n, d in enumerate(source.items):
         if isinstance(d, Instance) and d.cls is RANGE:
@@ -173,7 +175,7 @@ def _shape(
         dims_.append(one)
     return Tensor(
         tuple(dims_), _dtype(item), places=shape.places or item.places, flags=merge_flags([shape, *source.items])
-    ), axes  # type: ignore[arg-type]
+    ), axes
 
 
 def _dtype(item: Instance) -> str:

@@ -10,7 +10,7 @@ from auditor.values import Seq, Storage, Tensor, Value
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An in-place write. `wraps`: a remainder went into the position; `own`: the value was computed from the storage."""
+    """An in-place write. `wraps`: a remainder went into the position; `own`: the value comes from the storage."""
 
     storage: Storage
     site: Site

@@ -294,7 +294,7 @@ def _parts(it: Interpreter, args: Args, site: Site | None) -> Value:
     from auditor.views import attribute_view
 
     obj = _self(args)
-    return attribute_view(obj, {n: m for n, m in children(obj)})
+    return attribute_view(obj, dict(children(obj)))
 
 
 def _unseen(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -309,7 +309,8 @@ def _super_getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     raise RaiseSignal("AttributeError")
 
 
-_SELF = ["to", "eval", "train", "half", "float", "double", "bfloat16", "cuda", "cpu", "requires_grad_", "share_memory", "to_empty", "compile", "type"]
+_SELF = ["to", "eval", "train", "half", "float", "double", "bfloat16", "cuda", "cpu"]
+_SELF += ["requires_grad_", "share_memory", "to_empty", "compile", "type"]
 MODULE = NativeClass(
     "torch.nn.Module",
     {

@@ -645,10 +645,8 @@ def attention(it: Interpreter, args: Args, site: Site | None) -> Value:
     if q is None or q.shape is None:
         return unknown_tensor("attention with a query that is not known", site, *(t for t in (q,) if t is not None))
     width = v.shape[-1] if v is not None and v.shape else q.shape[-1]
-    made = result(
-        (*q.shape[:-1], width), q, *(t for t in (v, as_tensor(args.get(1, "key") or NONE)) if t is not None), site=None
-    )
-    return made
+    others = (t for t in (v, as_tensor(args.get(1, "key") or NONE)) if t is not None)
+    return result((*q.shape[:-1], width), q, *others, site=None)
 
 
 def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
