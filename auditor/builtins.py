@@ -300,7 +300,11 @@ def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     if name is None or "*" in name:
         from auditor.calls import taint
 
-        taint(it, Args([obj]), Unknown("an attribute was set under a name that is not known", places=_here(site)))
+        cause = Unknown("an attribute was set under a name that is not known", places=_here(site))
+        taint(it, Args([obj]), cause)
+        if isinstance(obj, Instance):
+            it.heap.touch(obj)
+            obj.taint = obj.taint or cause
         return NONE
     it.set(obj, name, args.pos[2], site)
     return NONE
@@ -537,7 +541,7 @@ def _divmod(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _vars(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0] if args.pos else None
     if isinstance(obj, Instance):
-        return attribute_view(obj, obj.attrs)
+        return attribute_view(obj, obj.attrs, obj.taint)
     return Unknown("vars() of a value that is not known", "vars()", "dict", places=_here(site))
 
 

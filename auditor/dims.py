@@ -66,6 +66,7 @@ class Poly:
 Dim = int | Poly
 
 _EMPTY: Monomial = ()
+_LONGEST = 400
 _memo: dict[tuple[str, Dim, Dim], Atom] = {}
 
 
@@ -169,7 +170,9 @@ def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
     if atom is None:
         query = any(isinstance(d, Poly) and d.query for d in (a, b))
         wraps = op == "mod" or any(isinstance(d, Poly) and d.wraps for d in (a, b))
-        atom = _memo[(op, a, b)] = Atom(f"{op}({a},{b})", query, wraps, minimum=1 if op in ("either", "reshape") else 0)
+        name = f"{op}({a},{b})"
+        name = name if len(name) <= _LONGEST else f"{op}(...)"  # names double when operations nest
+        atom = _memo[(op, a, b)] = Atom(name, query, wraps, minimum=1 if op in ("either", "reshape") else 0)
     return symbol(atom)
 
 

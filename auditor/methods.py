@@ -103,6 +103,9 @@ _PREDICATES = (
 _LISTS = ("split", "rsplit", "splitlines")
 
 
+_WIDEST = 10_000
+
+
 def _text_method(name: str) -> Callable[[Interpreter, Args, Site | None], Value]:
     def method(it: Interpreter, args: Args, site: Site | None) -> Value:
         receiver, *rest = args.pos
@@ -112,6 +115,8 @@ def _text_method(name: str) -> Callable[[Interpreter, Args, Site | None], Value]
             return _format(receiver, args)
         plain = _plain([*rest, *args.kw.values()])
         text = text_of(receiver)
+        if plain is not None and any(isinstance(p, int) and abs(p) > _WIDEST for p in plain):
+            plain = None  # a text that is padded too wide to be made
         if isinstance(receiver, Const) and plain is not None and text is not None and len(text) < 100_000:
             count = len(rest)
             kw = dict(zip(args.kw, plain[count:], strict=True))

@@ -509,7 +509,7 @@ def _else(it: Interpreter, signal: Signal, broke: set[bool], orelse: cst.Else | 
 def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal]) -> Signal:
     """Run `body` for every item: unrolled where the items are known, to a fixed point where their number is not."""
     outer = len(it.heap.pending)
-    items = source.items
+    items = list(source.items)
     if len(items) > MAX_UNROLL:
         return repeat(it, items[:1] or [Unknown("an item of a long sequence")], body)
     for item in items:
@@ -526,6 +526,9 @@ def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal]) -> Signa
             return _left(it, outer, True)
         if signal is not None:
             return it.settle(outer, signal, (BREAK,))
+    if len(source.items) > len(items):
+        it.heap.touch(source)
+        source.rest = source.rest or Unknown("a list that grows under its own loop", places=source.places)
     if source.rest is not None:
         signal = repeat(it, [source.rest.child("[]")], body)
         if signal is not None:
@@ -690,6 +693,11 @@ def _rounds(it: Interpreter, node: cst.While, frame: Frame, outer: int) -> Signa
         if len(it.heap.pending) > outer:
             # some worlds have left the loop: how often the others go round is not known
             signal = repeat(it, [NONE], lambda _item: it.run_block(node.body.body, frame))
+            return it.settle(outer, signal, (BREAK,))
+    else:
+        # more rounds than are followed one by one: any number of them from here
+        signal = repeat(it, [NONE], lambda _item: it.run_block(node.body.body, frame))
+        if signal is not None:
             return it.settle(outer, signal, (BREAK,))
     return _left(it, outer, False)
 
