@@ -247,7 +247,7 @@ def default_graphs(result: Scan, script: str = "export.py") -> list[Graph]:
 def graph_of(result: Scan, script: str = "export.py") -> Graph:
     """The only graph that the script exports when it is run without arguments."""
     graphs = default_graphs(result, script)
-    assert len(graphs) == 1, [g.id for g in result.graphs] or [(f.path, f.status, f.reason) for f in result.files]
+    assert len(graphs) == 1, ([g.id for g in result.graphs], result.files)
     return graphs[0]
 
 

@@ -74,7 +74,7 @@ GRAPHS = {
         ("static-query", "row-kernel"),
         STATIC_IDS,
         ("export_row_kernel.py: # ids-example",),
-        "no fix: the graph is then out by `row-kernel`",
+        "is no fix: with it the graph is out by `row-kernel`",
     ),
     "models/pine-kernels/recipe.toml#pine-kernels-dynamic::main@pine-kernels.aimodel": Expected(
         "out by row-kernel", ("row-kernel",), STATIC_IDS, ("kernels.py: one-row-kernel",)

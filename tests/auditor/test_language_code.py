@@ -144,7 +144,7 @@ DATA = {
     "chained assignment": "a = b = 4\nWIDTH = a + b",
     "a star in a display": "x = (1, 2)\nWIDTH = len([*x, *x, 3])",
     "nested comprehensions": "STATES = [f'{k}_{i}' for i in range(2) for k in ('key', 'value')]",
-    "a conditional comprehension": "STATES = [s for s in ('a', 'bb', 'cc') if len(s) == 2 if s != 'bb']",
+    "a conditional comprehension": "STATES = [s for s in ('a', 'bb', 'cc', 'dd') if len(s) == 2 if s != 'bb']",
     "a dict comprehension": "d = {n: i for i, n in enumerate('abc')}\nWIDTH = d['c'] + 1",
     "a set comprehension": "WIDTH = len({i % 2 for i in range(5)})",
     "arithmetic": "WIDTH = (7 // 2) * 3 % 5 + 2 ** 3 - abs(-2) + divmod(9, 4)[1] + int(7 / 2) + (5 >> 1) + (6 & 3) + (1 | 8)",
@@ -238,6 +238,7 @@ FLOW = {
 RARE = frozenset(
     {
         "a frozen set as key",
+        "a loop that grows its list",
         "big integers",
         "chainmap",
         "translate",
