@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
 import resource
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from multiprocessing.connection import Connection
@@ -219,7 +221,10 @@ def scan_apart(root: Path, seconds: float) -> Scan:
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_scan_into, args=(root, sender))
-    process.start()
+    with warnings.catch_warnings():
+        # Python warns of threads (those of an array library, say) that hold locks: the child only scans.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
     sender.close()
     try:
         if not receiver.poll(seconds):
@@ -236,7 +241,8 @@ def scan_apart(root: Path, seconds: float) -> Scan:
 
 
 def _scan_into(root: Path, sender: Connection) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    with contextlib.suppress(ValueError, OSError):  # macOS has no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sender.send(scan(ScanRequest(root=root, paths=(root,), cache=False)))
 
 
