@@ -16,8 +16,8 @@ Facts (decoders only, where the label has them): the best graphs of the run, one
 - logits: `all`, `last` or `none`
 
 A false eligible is a graph that is reported eligible in a run for which no label accepts it, or that a label names as
-out. Exit status: 0 when the bytes agree, no eligible is false and `--min-right` of the verdicts are right, else 1; 2 when
-a scan fails.
+out. Exit status: 0 when the bytes agree, no eligible is false and `--min-right` of the verdicts are right, else 1; 2
+when a scan fails.
 """
 
 from __future__ import annotations
