@@ -545,8 +545,20 @@ def _vars(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Unknown("vars() of a value that is not known", "vars()", "dict", places=_here(site))
 
 
+def _read_config(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    return Instance(CONFIG_FILE, dict(obj.attrs))
+
+
+CONFIG_FILE = NativeClass("file", {"read": _read_config, "close": lambda it, args, site: NONE})
+"""A checkpoint's configuration, opened: `json.load` of it, or `json.loads` of its text, gives its data."""
+
+
 def _open(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = format_value(args.pos[0], "", None) if args.pos else "*"
+    if name.endswith("config.json") and it.loader.checkpoints.text(name) is not None:
+        return Instance(CONFIG_FILE, {"name": Const(name)})
     return Unknown(
         f"the contents of the file `{name}` are read at run time", f"open({name})", "file", places=_here(site)
     )

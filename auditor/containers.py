@@ -187,6 +187,8 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
         return it.each(key, lambda k: _mapping_item(it, obj, k, site))
     k = key_of(key)
     found = obj.entries.get(k) if k is not None else None
+    if _chooses(key):
+        it.chosen_by.append(key)
     if found is not None:
         return drop_absent(found[1])
     surely = (
@@ -203,6 +205,13 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
         if candidates:
             return union(drop_absent(c) for c in candidates)
     return operators.unknown_from("an item under a key that is not known", "", key, obj.rest or obj)
+
+
+def _chooses(key: Value) -> bool:
+    """Whether a look-up is decided by the configuration of a checkpoint: its data, at hand or not."""
+    if isinstance(key, Unknown):
+        return key.kind == "data"
+    return any(p.path.endswith("config.json") for p in key.places)
 
 
 def drop_absent(value: Value) -> Value:

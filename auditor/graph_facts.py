@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from auditor import dims
@@ -127,31 +127,42 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     return GraphFacts(kind, states, query, logits, kv, _marks(outcome, states, query))
 
 
-def merged(worlds: Sequence[GraphFacts], site: Site) -> GraphFacts:
-    """The facts of a graph that is one of several: what all agree on is known, the rest is not."""
+def merged(worlds: Sequence[GraphFacts], site: Site, chosen_by: Sequence[Value] = ()) -> GraphFacts:
+    """The facts of a graph that is one of several: what all agree on is known, the rest is not.
+
+    `chosen_by` are the values of a checkpoint's configuration that looked something up on the way.
+    """
     first, *others = worlds
+    keys = sorted({v.name for v in chosen_by if isinstance(v, Unknown) and v.name})
+    chooser = f": {', '.join(keys)} decides (give the config.json with --checkpoints)" if keys else ""
     for other in others:
         same = {s.name: s.role for s in first.states.value or ()} == {s.name: s.role for s in other.states.value or ()}
         first = GraphFacts(
-            _agreed(first.kind, other.kind, site),
-            first.states if same and first.states.value is not None else _agreed(first.states, other.states, site),
-            _agreed(first.query, other.query, site),
-            _agreed(first.logits, other.logits, site),
-            _agreed(first.kv, other.kv, site),
+            _agreed(first.kind, other.kind, site, chooser),
+            first.states
+            if same and first.states.value is not None
+            else _agreed(first.states, other.states, site, chooser),
+            _agreed(first.query, other.query, site, chooser),
+            _agreed(first.logits, other.logits, site, chooser),
+            _agreed(first.kv, other.kv, site, chooser),
             tuple({m.trait: m for m in (*first.marks, *other.marks)}.values()),
         )
-    return first
+    cited = tuple(
+        dict.fromkeys(
+            p.place("the checkpoint says") for v in chosen_by for p in v.places if p.path.endswith("config.json")
+        )
+    )
+    return replace(first, logits=replace(first.logits, evidence=(*first.logits.evidence, *cited))) if cited else first
 
 
-def _agreed(a: Fact[T], b: Fact[T], site: Site) -> Fact[T]:
+def _agreed(a: Fact[T], b: Fact[T], site: Site, chooser: str) -> Fact[T]:
     if a.value is None or b.value is None:
         return a if a.value is None else b
     if a.value == b.value:
         return a
     places = tuple(dict.fromkeys((site.place("export call"), *a.evidence[1:], *b.evidence[1:])))
-    return Fact.unknown(
-        "the exported module is one of several, and they differ in this", *places, flags=a.flags | b.flags
-    )
+    reason = f"the exported module is one of several, and they differ in this{chooser}"
+    return Fact.unknown(reason, *places, flags=a.flags | b.flags)
 
 
 def _may_hold_state(module: Value) -> bool:
@@ -538,7 +549,7 @@ def _marks(outcome: Outcome, states: Fact[tuple[State, ...]], query: Fact[Query]
     events = outcome.events
     for site, detail in events.row_kernels[:1]:
         out.append(Mark(Trait.ROW_KERNEL, detail, (site.place(),)))
-    wraps = [w for w in events.writes if w.wraps]
+    wraps = [w for w in events.writes if w.wraps and role_by_name(w.storage.name) not in (Role.CONV, Role.RECURRENT)]
     if wraps:
         out.append(
             Mark(

@@ -115,6 +115,7 @@ class Interpreter:
     events: Any = None
     unknown_loops: int = 0
     poison: Unknown | None = None
+    chosen_by: list[Value] = field(default_factory=list)
     imported: set[str] = field(default_factory=set)
     broke: set[bool] = field(default_factory=set)
 

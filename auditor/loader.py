@@ -13,6 +13,7 @@ from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from auditor.checkpoints import Checkpoints
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.joins import union
 from auditor.modules import ModuleSource, SyntaxProblem, index
@@ -46,6 +47,7 @@ class Loader:
     keeps_module: frozenset[str]
     harmless: frozenset[str]
     data: frozenset[str]
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
     modules: dict[str, Module] = field(default_factory=dict)
     indexed: dict[str, ModuleSource] = field(default_factory=dict)
     externals: dict[str, External] = field(default_factory=dict)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from auditor import stdlib
 from auditor.builtins import builtin_names
+from auditor.checkpoints import Checkpoints
 from auditor.frameworks import coreai_models, coreai_torch, coremltools, torch_export
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
@@ -39,6 +41,8 @@ def natives() -> dict[str, Value]:
     }
 
 
-def make_loader(sources: Sources) -> Loader:
+def make_loader(sources: Sources, checkpoints: Path | None = None) -> Loader:
     t = tables()
-    return Loader(sources, natives(), builtin_names(), t.packages, t.keeps_module, t.harmless, t.data)
+    return Loader(
+        sources, natives(), builtin_names(), t.packages, t.keeps_module, t.harmless, t.data, Checkpoints(checkpoints)
+    )

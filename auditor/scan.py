@@ -119,7 +119,7 @@ class _Scanner:
         r = self.request
         only = () if r.paths == (r.root,) else tuple(p.absolute() for p in r.paths)
         self.sources = Sources(r.root, r.libraries, only)
-        self.loader = make_loader(self.sources)
+        self.loader = make_loader(self.sources, r.checkpoints)
         found = candidates.find(self.sources)
         recipes, broken = discover(self.sources, r.recipes)
         self.warnings += [str(b) for b in broken]
@@ -176,6 +176,12 @@ class _Scanner:
 
     def _audit(self, run: _Run) -> None:
         result = self.evaluate(run.script, run.argv, run.command)
+        if isinstance(result, Result) and run.kind is InvocationKind.DEFAULT and not run.argv:
+            forks = [c for o in result.flags.values() if o.must_choose for c in o.given()]
+            if forks and len(forks) <= _MOST_VARIANTS:
+                for words in forks:
+                    self._audit(replace(run, argv=words))
+                return
         if isinstance(result, str):
             if run.kind is InvocationKind.RECIPE:
                 self._unresolved(run, result)

@@ -78,7 +78,7 @@ def exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> 
     assert site is not None
     options = program.options if isinstance(program, Union) else (program,)
     declarations = [declare(args, option, site) for option in options]
-    facts = merged([compute(it, d) for d in declarations], site)
+    facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     name = text_of(args.kw.get("entrypoint_name", Const("main"))) or "*"
     export = Export(site, tuple(it.stack), name, facts, family_of([d.module for d in declarations]), it.conditions)
     it.sinks.export(export)

@@ -66,7 +66,7 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     assert site is not None
     options = model.options if isinstance(model, Union) else (model,)
     declarations = [declare(it, option, args, site) for option in options]
-    facts = merged([compute(it, d) for d in declarations], site)
+    facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     export = Export(site, tuple(it.stack), "main", facts, family_of([d.module for d in declarations]), it.conditions)
     it.sinks.export(export)
     return Instance(MODEL, payload=Staged([export]), places=(site,))

@@ -66,6 +66,21 @@ class Option:
         return [k for k, _ in found.entries.values()] if isinstance(found, Mapping) and found.rest is None else None
 
     @property
+    def must_choose(self) -> bool:
+        """Whether the command line has to name one of the choices: there is no default."""
+        nargs = self.settings.get("nargs")
+        optional = isinstance(nargs, Const) and nargs.value in ("?", "*")
+        required = "required" in self.settings and operators.truth(self.settings["required"]) is True
+        return (
+            bool(self.choices) and "default" not in self.settings and ((self.positional and not optional) or required)
+        )
+
+    def given(self) -> list[tuple[str, ...]]:
+        """The command lines that make each choice."""
+        texts = [t for t in (text_of(c) for c in self.choices or ()) if t]
+        return [(t,) if self.positional else (self.flag, t) for t in texts]
+
+    @property
     def kind(self) -> str:
         """`switch` (store_true and the like), `choice`, or `value`."""
         if self.action in ("store_true", "store_false", "boolean"):

@@ -70,16 +70,16 @@ def plain_value(data: Any, depth: int = 0, site: Site | None = None) -> Value:
 
 def _json_loads(it: Interpreter, args: Args, site: Site | None) -> Value:
     text = args.pos[0]
+    if isinstance(text, Instance) and "name" in text.attrs:
+        found = it.loader.checkpoints.data(text_of(text.attrs["name"]) or "*")
+        if found is not None:
+            return found
     if isinstance(text, Const) and isinstance(text.value, str):
         try:
             return plain_value(json.loads(text.value), site=site)
         except ValueError:
             pass
     return operators.unknown_from("JSON that is read at run time", "dict", text, name="json")
-
-
-def _file_data(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return operators.unknown_from("a file that is read at run time", "dict", args.pos[0], name="json")
 
 
 def _ordered_dict(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -173,7 +173,7 @@ NATIVES: dict[str, Value] = {
     "math.pi": Const(math.pi),
     "math.inf": Const(math.inf),
     "json.loads": Native("json.loads", _json_loads),
-    "json.load": Native("json.load", _file_data),
+    "json.load": Native("json.load", _json_loads),
     "collections.OrderedDict": Native("dict", _ordered_dict),
     "collections.defaultdict": DEFAULT_DICT,
     "collections.deque": Native("deque", _deque),

@@ -88,6 +88,19 @@ def _unknown(kind: str, what: str) -> Handler:
     return get
 
 
+def _read_text(it: Interpreter, args: Args, site: Site | None) -> Value:
+    found = (
+        it.loader.checkpoints.text(path_text(args.pos[0])) if path_text(args.pos[0]).endswith("config.json") else None
+    )
+    if found is not None:
+        return Instance(CONFIG_TEXT, payload=Const(found[1]), attrs={"name": Const(path_text(args.pos[0]))})
+    return _unknown("str", "the contents of")(it, args, site)
+
+
+CONFIG_TEXT = NativeClass("str")
+"""The text of a checkpoint's configuration: `json.loads` of it gives data that is cited by its lines."""
+
+
 def _listing(it: Interpreter, args: Args, site: Site | None) -> Value:
     found = make_path(posixpath.join(path_text(args.pos[0]), "*"), args.pos[0])
     return Seq("list", [Star((found,))])
@@ -131,7 +144,7 @@ PATH = NativeClass(
         "exists": _unknown("bool", "whether there is a file"),
         "is_file": _unknown("bool", "whether there is a file"),
         "is_dir": _unknown("bool", "whether there is a folder"),
-        "read_text": _unknown("str", "the contents of"),
+        "read_text": _read_text,
         "read_bytes": _unknown("bytes", "the contents of"),
         "stat": _unknown("", "the size of"),
         "glob": _listing,

@@ -6,6 +6,7 @@ Causal models give logits for all rows unless told otherwise.
 from __future__ import annotations
 
 from auditor import dims
+from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
@@ -15,13 +16,18 @@ from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
 from auditor.values import Args, Const, Instance, Method, NativeClass, Seq, Tensor, Unknown, Value, text_of
 
 
-def config(site: Site | None) -> Unknown:
-    """The configuration of a checkpoint that is not at hand."""
+def config(site: Site | None, it: Interpreter | None = None, args: Args | None = None) -> Unknown:
+    """The configuration of the checkpoint that the call names; one that is not at hand is unknown."""
+    if it is not None and args is not None:
+        for given in args.all():
+            found = it.loader.checkpoints.config(format_value(given, "", None))
+            if found is not None:
+                return found
     return Unknown("the checkpoint's config.json decides", "config", "data", places=(site,) if site else ())
 
 
 def _config(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return config(site)
+    return config(site, it, args)
 
 
 def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
