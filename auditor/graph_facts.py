@@ -12,7 +12,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.roles import is_cache_name, is_state_name, query_rank, role_by_name, words
 from auditor.torch.modules import walk
-from auditor.values import Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
+from auditor.values import Class, Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
 
 T = TypeVar("T")
@@ -60,6 +60,7 @@ class Declaration:
     more: Unknown | None
     site: Site
     input_source: Value | None = None
+    core_ml: bool = False
 
 
 def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
@@ -124,7 +125,50 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     kv = _kv(d, states, others)
     logits = _logits(d, outcome, query_input, concrete)
     kind = _kind(d, states, kv, query_input)
-    return GraphFacts(kind, states, query, logits, kv, _marks(outcome, states, query))
+    marks = (*_marks(outcome, states, query), *_flexibility(d, states), *_unwritten(d, states, state_inputs, outcome))
+    return GraphFacts(kind, states, query, logits, kv, (*marks, *_workload(it, d)))
+
+
+def _flexibility(d: Declaration, states: Fact[tuple[State, ...]]) -> list[Mark]:
+    """Shapes that Core ML refuses at load, or takes index by index."""
+    if not d.core_ml:
+        return []
+    enumerated = [i for i in d.inputs if any(x.widths for x in (i.axes or {}).values())]
+    ranged = [i for i in d.inputs if any(x.dynamic for x in (i.axes or {}).values())]
+    fixed = [i for i in d.inputs if i.axes == {}]
+    out = []
+    if enumerated and ranged:
+        names = f"`{enumerated[0].name}` is enumerated and `{ranged[0].name}` has a range"
+        out.append(Mark(Trait.MIXED_FLEXIBILITY, names, evidence(d.site, enumerated[0].source, ranged[0].source)))
+    elif ranged and fixed and states.value:
+        names = f"`{ranged[0].name}` has a range and `{fixed[0].name}` is fixed, with states"
+        out.append(Mark(Trait.MIXED_FLEXIBILITY, names, evidence(d.site, ranged[0].source, fixed[0].source)))
+    if len(enumerated) > 1:
+        names = ", ".join(f"`{i.name}`" for i in enumerated)
+        out.append(Mark(Trait.INDEX_ALIGNED, names, evidence(d.site, *(i.source for i in enumerated))))
+    return out
+
+
+def _unwritten(d: Declaration, states: Fact[tuple[State, ...]], bound: dict[str, str], outcome: Outcome) -> list[Mark]:
+    """Declared states that `forward` was followed through and never writes."""
+    if outcome.reason is not None or not outcome.outputs or states.value is None:
+        return []
+    parameters = {i.name: i.parameter or i.name for i in d.inputs}
+    written = {w.storage.name for w in outcome.events.writes}
+    inputs = {state: parameters[name] for name, state in bound.items()}
+    idle = [s for s in states.value if inputs.get(s.name, s.name) not in written and s.name in inputs]
+    return [Mark(Trait.UNWRITTEN_STATE, f"`{s.name}` is never written", s.evidence) for s in idle[:1]]
+
+
+_WORKLOADS = {"asr", "ocr", "tts", "speech", "whisper", "transcribe", "transcription", "voice", "audio"}
+
+
+def _workload(it: Interpreter, d: Declaration) -> list[Mark]:
+    """Outputs that do not repeat the prompt, by the names of the script and of the model class."""
+    script = it.stack[0].path if it.stack else d.site.path
+    family = d.module.cls.name if isinstance(d.module, Instance) and isinstance(d.module.cls, Class) else ""
+    said = (set(words(script)) | set(words(family))) & _WORKLOADS
+    return [Mark(Trait.WORKLOAD, ", ".join(sorted(said)), (d.site.place("export call"),))] if said else []
 
 
 def merged(worlds: Sequence[GraphFacts], site: Site, chosen_by: Sequence[Value] = ()) -> GraphFacts:

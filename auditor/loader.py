@@ -176,10 +176,11 @@ class Loader:
         if path in it.imported or not self.sources.audited(path):
             return
         it.imported.add(path)
-        if not any(s.effects for s in module.source.statements):
+        if not module.source.ordered and not any(s.effects for s in module.source.statements):
             return
         for number, statement in enumerate(module.source.statements):
-            if not (statement.defines or statement.main_guard) and number not in module.pending:
+            waits = statement.defines and not module.source.ordered
+            if not (waits or statement.main_guard) and number not in module.pending:
                 module.pending.add(number)
                 try:
                     it.run_block(statement.nodes, Frame(module.env, statement, module))

@@ -93,12 +93,16 @@ class Statement:
 
 @dataclass(slots=True, eq=False)
 class ModuleSource:
-    """A file with its statements in order and, for each name, the statements that bind or mutate it."""
+    """A file with its statements in order and, for each name, the statements that bind or mutate it.
+
+    `ordered` when the order of its statements matters: a name is bound twice, or classes register themselves.
+    """
 
     file: SourceFile
     statements: tuple[Statement, ...]
     binders: dict[str, list[int]]
     stars: tuple[int, ...]
+    ordered: bool
     has_main_guard: bool
 
 
@@ -151,7 +155,15 @@ def index(file: SourceFile) -> ModuleSource:
             )
         )
     guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
-    return ModuleSource(file, tuple(statements), binders, tuple(stars), guard)
+    return ModuleSource(
+        file, tuple(statements), binders, tuple(stars), _order_matters(binders, statements, file.text), guard
+    )
+
+
+def _order_matters(binders: dict[str, list[int]], statements: list[Statement], text: str) -> bool:
+    if "__init_subclass__" in text:
+        return True
+    return any(sum(name in statements[n].binds for n in numbers) > 1 for name, numbers in binders.items())
 
 
 MAX_NESTING = 300

@@ -294,10 +294,23 @@ def _compare(op: str, a: Value, b: Value) -> bool | None:
     x, y = as_dim(a), as_dim(b)
     if x is not None and y is not None:
         return _compare_dims(op, x, y)
+    if isinstance(a, Seq) and isinstance(b, Seq) and op not in ("==", "!="):
+        return _compare_plain(op, a, b)
     if op in ("==", "!="):
         result = _equal(a, b)
         return result if result is None or op == "==" else not result
     return None
+
+
+def _compare_plain(op: str, a: Seq, b: Seq) -> bool | None:
+    """An ordering of two sequences of scalars."""
+    x, y = ([i.value for i in s.items if isinstance(i, Const)] for s in (a, b))
+    if len(x) != len(a.items) or len(y) != len(b.items) or a.rest is not None or b.rest is not None:
+        return None
+    try:
+        return bool(COMPARE[op](x, y))
+    except TypeError:
+        return None
 
 
 def _compare_dims(op: str, x: dims.Dim, y: dims.Dim) -> bool | None:

@@ -490,10 +490,22 @@ def _for(it: Interpreter, node: cst.For, frame: Frame) -> Signal:
     it.conditions = saved | source.flags
     it.broke = set()
     try:
-        signal = loop(it, source, body)
+        signal = _surviving(it, lambda: loop(it, source, body))
     finally:
         it.conditions = saved
     return _else(it, signal, it.broke, node.orelse, frame)
+
+
+def _surviving(it: Interpreter, run_loop: Callable[[], Signal]) -> Signal:
+    """A loop whose last world raises: those that left it by `break` before go on."""
+    outer = len(it.heap.pending)
+    try:
+        return run_loop()
+    except RaiseSignal:
+        worlds = it.heap.release(outer)[:-1]
+        if not worlds:
+            raise
+        return it._merge(worlds, (BREAK, CONTINUE))
 
 
 def _else(it: Interpreter, signal: Signal, broke: set[bool], orelse: cst.Else | None, frame: Frame) -> Signal:
@@ -673,7 +685,7 @@ def _same_content(obj: Any, a: Any, b: Any) -> bool:
 def _while(it: Interpreter, node: cst.While, frame: Frame) -> Signal:
     outer = len(it.heap.pending)
     it.broke = set()
-    signal = _rounds(it, node, frame, outer)
+    signal = _surviving(it, lambda: _rounds(it, node, frame, outer))
     return _else(it, signal, it.broke, node.orelse, frame)
 
 

@@ -158,7 +158,7 @@ class FolderTree:
         if name not in listing.files:
             raise Unreadable(path, "no such file")
         try:
-            with open(self.root / path, "rb") as stream:
+            with Path(self.root / path).open("rb") as stream:
                 data = stream.read(LIMIT + 1)
         except OSError as error:
             raise Unreadable(path, _reason(error)) from error

@@ -100,6 +100,7 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
         states,
         more,
         site,
+        core_ml=True,
     )
 
 
@@ -165,6 +166,10 @@ def _shape(
     axes: dict[int, Dimension] = {}
     for n, d in enumerate(source.items):
         if isinstance(d, Instance) and d.cls is RANGE:
+            low, high = (size(d.attrs.get(n, NONE)) for n in ("lower_bound", "upper_bound"))
+            if isinstance(low, int) and low == high:
+                dims_.append(low)
+                continue
             axes[n] = Dimension(True, label=f"range{d.born}", source=d)
             default = size(d.attrs.get("default", NONE))
             dims_.append(default if isinstance(default, int) and default > 0 else 1)

@@ -1,4 +1,3 @@
-
 """Each rule and advice on scripts: at least one that breaks it and one close to it that does not."""
 
 from __future__ import annotations
