@@ -159,6 +159,8 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
         except (TypeError, ValueError) as error:
             raise RaiseSignal(type(error).__name__) from None
     if isinstance(value, Num):
+        if it.events is not None and it.events.traced:
+            return Num(dims.symbol(dims.Atom(f"int({value.dim})", traced=True)), places=value.places, flags=value.flags)
         return value
     if isinstance(value, Tensor) and value.data is not None:
         return _int(it, Args([value.data]), site)

@@ -16,12 +16,16 @@ _ids = itertools.count()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atom:
-    """A number without a value. Two atoms are equal only when they are the same object."""
+    """A number without a value. Two atoms are equal only when they are the same object.
+
+    `traced`: whatever the dimension was when the model was traced, for every later call.
+    """
 
     name: str
     query: bool = False
     wraps: bool = False
     minimum: int = 1
+    traced: bool = False
     number: int = field(default_factory=lambda: next(_ids))
 
 
@@ -43,6 +47,11 @@ class Poly:
     def wraps(self) -> bool:
         """Whether a modulo went into the value."""
         return any(a.wraps for m, _ in self.terms for a in m)
+
+    @property
+    def traced(self) -> bool:
+        """Whether the value is a constant of the trace in part."""
+        return any(a.traced for m, _ in self.terms for a in m)
 
     @property
     def remainder(self) -> bool:

