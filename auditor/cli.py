@@ -105,8 +105,18 @@ def cli() -> None:
     help="When the exit status is 1: never, expect (a broken expectation of the configuration), out, unresolved; each "
     "includes those before it.  [default: expect]",
 )
-@click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="At most so many processes (one is used so far).  [default: 1]")
-@click.option("--no-cache", is_flag=True, default=None, help="Neither read nor keep facts of earlier scans (none are kept so far).")
+@click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="At most so many processes (one is used so far).  [default: 1]",
+)
+@click.option(
+    "--no-cache",
+    is_flag=True,
+    default=None,
+    help="Neither read nor keep facts of earlier scans (none are kept so far).",
+)
 @click.option(
     "--config",
     metavar="FILE",
