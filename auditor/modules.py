@@ -10,6 +10,7 @@ import ast
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 import libcst as cst
 from libcst.metadata import CodeRange, PositionProvider
@@ -30,7 +31,7 @@ class _Lines(PositionProvider):
         return {
             id(n): first + p.start.line - 1
             for n, p in self._computed.items()
-            if isinstance(n, _CITED) and isinstance(p, CodeRange)
+            if _cited(type(n)) and isinstance(p, CodeRange)
         }
 
 
@@ -44,6 +45,12 @@ _CITED = (
     cst.WithItem,
     cst.BaseSlice,
 )
+
+
+@cache
+def _cited(kind: type) -> bool:
+    """Asked once for each kind of node: the classes of LibCST are abstract, and `isinstance` is slow on those."""
+    return issubclass(kind, _CITED)
 
 
 @dataclass(slots=True, eq=False)

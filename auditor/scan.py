@@ -134,6 +134,7 @@ class _Scanner:
                 self._audit(run)
             self._uncalled(found.files)
         finally:
+            gc.freeze()  # nor is it worth one more walk while the report is written
             gc.set_threshold(*thresholds)
         files = self._files(found)
         self.warnings += [f"{e}" for e in self.sources.skipped()]
