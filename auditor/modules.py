@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 
 import libcst as cst
-from libcst.metadata import CodeRange, PositionProvider
+from libcst.metadata import PositionProvider
+from libcst.metadata.position_provider import NEWLINE_RE, PositionProvidingCodegenState
 
 from auditor.places import Site
 from auditor.sources import SourceFile
@@ -23,16 +25,37 @@ class SyntaxProblem(Exception):
     """The file is not Python; the message says where."""
 
 
-class _Lines(PositionProvider):
-    """LibCST's positions without the traversal that a `MetadataWrapper` adds to them."""
+class _LineState(PositionProvidingCodegenState):
+    """LibCST's walk that gives positions, which here keeps the first line of each node and nothing else."""
 
-    def of(self, module: cst.Module, first: int) -> dict[int, int]:
-        self._gen_impl(module)
-        return {
-            id(n): first + p.start.line - 1
-            for n, p in self._computed.items()
-            if _cited(type(n)) and isinstance(p, CodeRange)
-        }
+    def __init__(self, module: cst.Module, first: int) -> None:
+        super().__init__(module.default_indent, module.default_newline, PositionProvider())
+        self.line = first
+        self.starts: list[int] = []
+        self.lines: dict[int, int] = {}
+
+    def add_indent_tokens(self) -> None:
+        pass
+
+    def add_token(self, value: str) -> None:
+        if "\n" in value or "\r" in value:
+            self.line += len(NEWLINE_RE.findall(value))
+
+    def before_codegen(self, node: cst.CSTNode) -> None:
+        self.starts.append(self.line)
+
+    def after_codegen(self, node: cst.CSTNode) -> None:
+        start = self.starts.pop()
+        if _cited(type(node)):
+            self.lines.setdefault(id(node), start)
+
+    @contextmanager
+    def record_syntactic_position(
+        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
+    ) -> Iterator[None]:
+        start = self.line
+        yield
+        self.lines[id(node)] = start if start_node is None else self.lines.get(id(start_node), start)
 
 
 _CITED = (
@@ -94,7 +117,9 @@ class Statement:
         if node is None or self._module is None:
             return self.first
         if self._lines is None:
-            self._lines = _Lines().of(self._module, self.first)
+            state = _LineState(self._module, self.first)
+            self._module._codegen(state)
+            self._lines = state.lines
         return self._lines.get(id(node), self.first)
 
 
