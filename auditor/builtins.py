@@ -160,6 +160,8 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
             raise RaiseSignal(type(error).__name__) from None
     if isinstance(value, Num):
         if it.events is not None and it.events.traced:
+            if value.dim.query and site is not None:
+                it.events.baked.append((site, f"int() makes a constant of the query length `{value.dim}`"))
             return Num(dims.symbol(dims.Atom(f"int({value.dim})", traced=True)), places=value.places, flags=value.flags)
         return value
     if isinstance(value, Tensor) and value.data is not None:

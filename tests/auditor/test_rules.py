@@ -202,6 +202,11 @@ CASES = (
         "a Core ML reshape by a Python number",
         mutate(CORE_ML, (".reshape(batch, rows, HIDDEN)", ".reshape(1, int(rows), HIDDEN)")),
     ),
+    Case(
+        "baked-length",
+        "a Core ML range by a Python number",
+        mutate(CORE_ML, (".reshape(batch, rows, HIDDEN)", ".reshape(batch, rows, HIDDEN) + torch.arange(int(rows))")),
+    ),
     Case("baked-length", "a reshape that is open", core_ai(after_norm("x = x.reshape(1, -1, HIDDEN)")), False),
     Case("moe", "experts", core_ai(*MOE)),
     Case("moe", "none", EXPORTER, False),
