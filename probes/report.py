@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from probes.gates.gate import Outcome
-from rules.facts import Fact, GraphFacts, Kind, Mark, Place, State, Trait
-from rules.rule import Finding
+from rules.as_json import facts_as_json, finding_as_json
+from rules.facts import GraphFacts, Kind, Mark, Place, Trait
 from rules.verdict import Judgement, Verdict, judge
 from rules.version import NAME, VERSION
 
@@ -41,8 +41,8 @@ def graph(
         "facts": facts_as_json(seen),
         "judgement": {
             "verdict": str(judgement.verdict),
-            "reasons": [_finding(finding) for finding in judgement.reasons],
-            "advice": [_finding(finding) for finding in judgement.advice],
+            "reasons": [finding_as_json(finding) for finding in judgement.reasons],
+            "advice": [finding_as_json(finding) for finding in judgement.advice],
         },
         "gates": [dict(gate) for gate in gates],
         "verify_cost": [dict(cost) for cost in verify_cost],
@@ -139,53 +139,3 @@ def decode_graph(graphs: Sequence[Mapping[str, Any]], named: Sequence[str], aske
         return ranks[item["verdict"]], _PREFERRED.index(name) if name in _PREFERRED else len(_PREFERRED), name
 
     return str(min(wanted, key=rank)["name"]) if wanted else (str(graphs[0]["name"]) if graphs else "")
-
-
-def facts_as_json(facts: GraphFacts) -> dict[str, Any]:
-    """Facts as a scan's report has them."""
-    return {
-        "kind": _fact(facts.kind),
-        "states": None if facts.states.value is None else [_state(state) for state in facts.states.value],
-        "states_evidence": _places(facts.states.evidence),
-        "states_reason": facts.states.reason,
-        "query": _fact(facts.query),
-        "logits": _fact(facts.logits),
-        "kv": _fact(facts.kv),
-        "marks": [
-            {"trait": str(mark.trait), "detail": mark.detail, "evidence": _places(mark.evidence)}
-            for mark in facts.marks
-        ],
-    }
-
-
-def _fact(fact: Fact[Any]) -> dict[str, Any]:
-    return {
-        "value": None if fact.value is None else str(fact.value),
-        "evidence": _places(fact.evidence),
-        "reason": fact.reason,
-        "flags": sorted(fact.flags),
-    }
-
-
-def _state(state: State) -> dict[str, Any]:
-    return {
-        "name": state.name,
-        "role": str(state.role),
-        "shape": list(state.shape),
-        "evidence": _places(state.evidence),
-        "reason": state.reason,
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "rule": finding.rule,
-        "message": finding.message,
-        "severity": str(finding.severity),
-        "confidence": str(finding.confidence),
-        "evidence": _places(finding.evidence),
-    }
-
-
-def _places(places: Iterable[Place]) -> list[dict[str, Any]]:
-    return [{"path": place.path, "line": place.line, "note": place.note} for place in places]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
+from rules.as_json import facts_as_json, finding_as_json
 from rules.audit import Audit
 from rules.expect import Broken
-from rules.facts import Fact, GraphFacts, Place, State
 from rules.fixes import Judged
 from rules.models import Model
 from rules.rule import Finding
@@ -53,7 +52,7 @@ def _graph(item: Judged) -> dict[str, Any]:
             "argv": list(graph.invocation.argv),
         },
         "verdict": str(item.judgement.verdict),
-        "facts": _facts(graph.facts),
+        "facts": facts_as_json(graph.facts),
         "reasons": [_finding(finding) for finding in item.judgement.reasons],
         "advice": [_finding(finding) for finding in item.judgement.advice],
         "fixable_by": str(item.fixed_by),
@@ -70,51 +69,8 @@ def _graph(item: Judged) -> dict[str, Any]:
     }
 
 
-def _facts(facts: GraphFacts) -> dict[str, Any]:
-    held = facts.states
-    return {
-        "kind": _fact(facts.kind),
-        "states": None if held.value is None else [_state(state) for state in held.value],
-        "states_evidence": _places(held.evidence),
-        "states_reason": held.reason,
-        "query": _fact(facts.query),
-        "logits": _fact(facts.logits),
-        "kv": _fact(facts.kv),
-        "marks": [
-            {"trait": str(mark.trait), "detail": mark.detail, "evidence": _places(mark.evidence)}
-            for mark in facts.marks
-        ],
-    }
-
-
-def _fact(fact: Fact[Any]) -> dict[str, Any]:
-    return {
-        "value": None if fact.value is None else str(fact.value),
-        "evidence": _places(fact.evidence),
-        "reason": fact.reason,
-        "flags": sorted(fact.flags),
-    }
-
-
-def _state(state: State) -> dict[str, Any]:
-    return {
-        "name": state.name,
-        "role": str(state.role),
-        "shape": list(state.shape),
-        "evidence": _places(state.evidence),
-        "reason": state.reason,
-    }
-
-
 def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "rule": finding.rule,
-        "message": finding.message,
-        "severity": str(finding.severity),
-        "confidence": str(finding.confidence),
-        "evidence": _places(finding.evidence),
-        "fix": finding.fix,
-    }
+    return {**finding_as_json(finding), "fix": finding.fix}
 
 
 def _model(model: Model) -> dict[str, Any]:
@@ -138,7 +94,3 @@ def _expectation(broken: Broken) -> dict[str, Any]:
         "got": str(broken.got) if broken.got else None,
         "message": broken.message,
     }
-
-
-def _places(places: Iterable[Place]) -> list[dict[str, Any]]:
-    return [{"path": place.path, "line": place.line, "note": place.note} for place in places]
