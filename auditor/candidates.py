@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from auditor.frameworks.tables import tables
-from auditor.sources import Sources, Unreadable
+from auditor.modules import ModuleSource, SyntaxProblem
+from auditor.reach import EVERYTHING, Exporting, Imports, exporting, stem
+from auditor.sources import SourceFile, Sources, Unreadable
 
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))", re.MULTILINE)
 _DEPTH = 2
 
 
@@ -22,34 +23,50 @@ class Candidates:
     rest: tuple[str, ...]
 
 
-def find(sources: Sources) -> Candidates:
-    """Files that hold a word of an export framework, and scripts that import such a file."""
+def find(sources: Sources, index: Callable[[SourceFile], ModuleSource]) -> Candidates:
+    """Files that hold a word of an export framework, and scripts that reach what exports in such a file."""
     words = re.compile("|".join(map(re.escape, tables().words)))
-    texts: dict[str, str] = {}
+    files: dict[str, SourceFile] = {}
     unreadable: dict[str, str] = {}
     for path in sources.python_files():
         try:
-            texts[path] = sources.read(path).text
+            files[path] = sources.read(path)
         except Unreadable as error:
             unreadable[path] = str(error)
-    found = {path for path, text in texts.items() if words.search(text)}
+    found = {path for path, file in files.items() if words.search(file.text)}
+    imports = {path: Imports(file.text) for path, file in files.items()}
+    others: dict[str, Exporting] = {}
+    fresh = found
     for _ in range(_DEPTH):
-        stems = {posixpath.splitext(posixpath.basename(p))[0] for p in found} - {"__init__"}
-        more = {p for p, text in texts.items() if p not in found and _runs(text) and _imports(text) & stems}
-        if not more:
+        for path in sorted(fresh):
+            _add(others, stem(path), _exporting(files[path], index, words, others))
+        fresh = {
+            path
+            for path, file in files.items()
+            if path not in found and _runs(file.text) and imports[path].mentioned(others)
+        }
+        if not fresh:
             break
-        found |= more
-    return Candidates(tuple(sorted(found)), unreadable, tuple(sorted(set(texts) - found)))
+        found = found | fresh
+    return Candidates(tuple(sorted(found)), unreadable, tuple(sorted(files.keys() - found)))
+
+
+def _exporting(
+    file: SourceFile, index: Callable[[SourceFile], ModuleSource], words: re.Pattern[str], others: dict[str, Exporting]
+) -> Exporting:
+    try:
+        return exporting(index(file), words, others)
+    except SyntaxProblem:
+        return EVERYTHING
+
+
+def _add(others: dict[str, Exporting], name: str, more: Exporting) -> None:
+    """Files of one base name are taken together: which of them an import means is settled by the run."""
+    old = others.get(name, Exporting(frozenset()))
+    if name != "__init__":
+        others[name] = Exporting(old.names | more.names, old.on_import or more.on_import)
 
 
 def _runs(text: str) -> bool:
     """Whether the file does something when it is run: it has a main guard, or calls at its top level."""
     return "__main__" in text or bool(re.search(r"^[a-z_][\w.]*\(", text, re.MULTILINE))
-
-
-def _imports(text: str) -> set[str]:
-    out: set[str] = set()
-    for source, names in _IMPORT.findall(text):
-        for name in (source, *names.split(",")):
-            out.update(name.strip().split(" ")[0].split(".")[-1:])
-    return out

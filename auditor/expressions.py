@@ -1,4 +1,4 @@
-"""What each expression node means."""
+"""What each expression node means: `EXPRESSIONS` at the end has the function for each kind of node."""
 
 from __future__ import annotations
 
@@ -34,13 +34,6 @@ from auditor.values import (
     merge_places,
     text_of,
 )
-
-
-def evaluate(it: Interpreter, node: Any, frame: Frame) -> Value:
-    handler = _EVAL.get(type(node))
-    if handler is None:
-        return Unknown(f"{type(node).__name__} is not evaluated", places=(frame.statement.site(node),))
-    return handler(it, node, frame)
 
 
 def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
@@ -583,7 +576,7 @@ _BINARY: dict[type, str] = {
     cst.BitXor: "^",
     cst.MatrixMultiply: "@",
 }
-_EVAL: dict[type, Callable[[Interpreter, Any, Frame], Value]] = {
+EXPRESSIONS: dict[type, Callable[[Interpreter, Any, Frame], Value]] = {
     cst.Name: _name,
     cst.SimpleString: _literal,
     cst.Integer: _literal,

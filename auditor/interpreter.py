@@ -7,6 +7,7 @@ This module holds the state of a run and the control of worlds (forks, joins, sc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,7 @@ class Frame:
 class Meaning:
     """What nodes, calls and attributes mean: the functions of the modules that are built on this one."""
 
-    evaluate: Callable[[Interpreter, Any, Frame], Value]
+    expressions: AbcMapping[type, Callable[[Interpreter, Any, Frame], Value]]
     run_block: Callable[[Interpreter, Sequence[Any], Frame], Signal]
     call: Callable[[Interpreter, Value, Args, Site | None], Value]
     get: Callable[[Interpreter, Value, str, Site | None], Value]
@@ -223,7 +224,10 @@ class Interpreter:
     # -- what things mean ---------------------------------------------------------------------------------------
 
     def eval(self, node: Any, frame: Frame) -> Value:
-        return self.meaning.evaluate(self, node, frame)
+        handler = self.meaning.expressions.get(type(node))
+        if handler is None:
+            return Unknown(f"{type(node).__name__} is not evaluated", places=(frame.statement.site(node),))
+        return handler(self, node, frame)
 
     def run_block(self, body: Sequence[Any], frame: Frame) -> Signal:
         return self.meaning.run_block(self, body, frame)

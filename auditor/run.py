@@ -14,7 +14,9 @@ from auditor.sources import Unreadable
 from auditor.values import Args, Const, Module, Seq, Unknown
 from rules.facts import Place
 
-MEANING = Meaning(expressions.evaluate, statements.run_block, calls.call, objects.get_attribute, objects.set_attribute)
+MEANING = Meaning(
+    expressions.EXPRESSIONS, statements.run_block, calls.call, objects.get_attribute, objects.set_attribute
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ class _Scanner:
         only = () if r.paths == (r.root,) else tuple(p.absolute() for p in r.paths)
         self.sources = Sources(r.root, r.libraries, only)
         self.loader = make_loader(self.sources, r.checkpoints)
-        found = candidates.find(self.sources)
+        found = candidates.find(self.sources, self.loader.source_of)
         recipes, broken = discover(self.sources, r.recipes)
         self.warnings += [str(b) for b in broken]
         runs = [*self._default_runs(found.files, recipes), *self._recipe_runs(recipes)]

@@ -35,23 +35,30 @@ def result(
     shape: Shape | None, *sources: Value, site: Site | None = None, reason: Unknown | None = None, dtype: str = ""
 ) -> Tensor:
     """A tensor computed from `sources`: cuts, tags and unread parts are carried along."""
-    tensors = [s for s in sources if isinstance(s, Tensor)]
+    tensors: list[Tensor] = []
+    tags = NO_FLAGS
     for s in sources:
-        if isinstance(s, Unknown) and not is_scalar(s):
+        if isinstance(s, Tensor):
+            tensors.append(s)
+            if s.tags:
+                tags = tags | s.tags
+            if s.base is not None and s.base.watched:
+                tags = tags | {s.base.tag}
+        elif isinstance(s, Unknown) and not is_scalar(s):
             reason = reason or s
-    tags = frozenset().union(*(t.tags for t in tensors)) if tensors else NO_FLAGS
-    for t in tensors:
-        if t.base is not None and t.base.watched:
-            tags = tags | {t.base.tag}
-    if len(tensors) > 1 and tags:
-        tags = tags - OWN_TAGS  # said of one tensor, not of what is computed from it and others
+    if tensors:
+        dtype = dtype or tensors[0].dtype
+        if tags and len(tensors) > 1:
+            tags = tags - OWN_TAGS  # said of one tensor, not of what is computed from it and others
+        if reason is None:
+            reason = next((t.reason for t in tensors if t.reason is not None), None)
     return Tensor(
         shape,
-        dtype or (tensors[0].dtype if tensors else ""),
-        reason or next((t.reason for t in tensors if t.reason is not None), None),
-        merge_places(*(t.cuts for t in tensors)),
+        dtype,
+        reason,
+        merge_places(*[t.cuts for t in tensors]),
         tags,
-        places=merge_places(*(t.places for t in tensors), (site,) if site else ()),
+        places=merge_places(*[t.places for t in tensors], (site,) if site else ()),
         flags=merge_flags(sources),
     )
 

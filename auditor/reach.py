@@ -1,0 +1,122 @@
+"""What of a file can lead to an export: a look at which names mention which, wider than what a run would do.
+
+A file that imports an exporting one is worth evaluating only if it mentions something of it that leads to an export
+call: many tools of such a repository import a helper from an exporting script, and none of its exporting functions.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from auditor.modules import ModuleSource
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_ATTRIBUTE = re.compile(r"\.\s*([^\W\d]\w*)")
+_FROM = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w., \t]+)", re.MULTILINE)
+_HIDDEN = re.compile(r"\b(?:getattr|import_module|__import__|runpy|exec|eval|vars|globals|spec_from_file_location)\b")
+_COMMENT = re.compile(r"#[^\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Exporting:
+    """The top-level names of a file that lead to an export; `on_import` when importing the file does."""
+
+    names: frozenset[str]
+    on_import: bool = False
+
+
+EVERYTHING = Exporting(frozenset(), on_import=True)
+"""Of a file that cannot be indexed."""
+
+
+def stem(path: str) -> str:
+    return posixpath.splitext(posixpath.basename(path))[0]
+
+
+def exporting(source: ModuleSource, words: re.Pattern[str], others: Mapping[str, Exporting]) -> Exporting:
+    """The names of a file that lead to a word of an export framework, or to an exporting name of `others` (by stem)."""
+    entries = Imports(source.file.text).mentioned(others)
+    names: set[str] = set(entries)
+    mentions = [(s, frozenset(_WORD.findall(s.text)), words.search(s.text) is not None) for s in source.statements]
+    grown = True
+    while grown:
+        grown = False
+        for statement, seen, leads in mentions:
+            new = (statement.binds | statement.mutates) - names
+            if new and (leads or not seen.isdisjoint(names)):
+                names |= new
+                grown = True
+    on_import = any(
+        (leads or not seen.isdisjoint(names)) and not (s.defines or s.main_guard or _imports_only(s.text))
+        for s, seen, leads in mentions
+    )
+    return Exporting(frozenset(names), on_import)
+
+
+def _imports_only(text: str) -> bool:
+    return text.startswith(("import ", "from "))
+
+
+class Imports:
+    """What a file imports, by the last component of each module's name, and what it mentions of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.taken: dict[str, set[str]] = {}
+        self.aliases: dict[str, str] = {}
+        for source, clause in _FROM.findall(text):
+            for name, alias in _clause(clause):
+                self.taken.setdefault(source.split(".")[-1], set()).add(name)
+                self.aliases[alias] = name  # it may be a module of a package
+        for names in _IMPORT.findall(text):
+            for name, alias in _clause(names):
+                self.aliases[alias.split(".")[-1]] = name.split(".")[-1]
+
+    @property
+    def stems(self) -> frozenset[str]:
+        return frozenset(self.taken) | frozenset(self.aliases.values())
+
+    def mentioned(self, others: Mapping[str, Exporting]) -> frozenset[str]:
+        """The exporting names of `others` that the file mentions, as it calls them; `*` where it may reach any."""
+        met = self.stems & others.keys()
+        if not met:
+            return frozenset()
+        out: set[str] = set()
+        attributes: frozenset[str] | None = None
+        for name in met:
+            other = others[name]
+            if other.on_import or "*" in self.taken.get(name, ()):
+                out.add("*")
+            out |= {alias for alias, real in self.aliases.items() if real in other.names & self.taken.get(name, set())}
+            handles = [alias for alias, real in self.aliases.items() if real == name]
+            if not handles:
+                continue
+            if attributes is None:
+                attributes = frozenset(_ATTRIBUTE.findall(self.text))
+            out |= other.names & attributes
+            if other.names and (_HIDDEN.search(self.text) or any(map(self._handed_on, handles))):
+                out.add("*")
+        return frozenset(out)
+
+    def _handed_on(self, handle: str) -> bool:
+        """Whether a module is used other than by an attribute of it: another file may then do anything with it."""
+        uses = re.findall(rf"(?<![\w.])({re.escape(handle)})\b(?!\s*\.)", _COMMENT.sub("", self.text))
+        return len(uses) > self._imported(handle)
+
+    def _imported(self, handle: str) -> int:
+        """How often the name stands in an import, where it is no use."""
+        word = re.compile(rf"(?<![\w.]){re.escape(handle)}\b(?!\s*\.)")
+        clauses = [m.group(0) for pattern in (_FROM, _IMPORT) for m in pattern.finditer(self.text)]
+        return sum(len(word.findall(_COMMENT.sub("", c))) for c in clauses)
+
+
+def _clause(text: str) -> Iterable[tuple[str, str]]:
+    """(name, name it is given) of each item of an import clause."""
+    for item in _COMMENT.sub("", text).strip("() \t\n").split(","):
+        parts = item.split()
+        if parts:
+            yield parts[0], parts[-1]
