@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from probes.ports import Positions
@@ -48,12 +48,16 @@ class Inspection:
     """What a bundle says without being run.
 
     `programs` has, for each entry point, what its program shows beyond descriptors (`windows`: sliding-window sizes,
-    `experts`: whether experts are gathered). `unseen` says what was not looked at.
+    `experts`: whether experts are gathered; `marks`: traits with their details; `notes`; `vocab`: the size of the
+    vocabulary). `unseen` says what was not looked at, `about` is what the file says of itself, and `not_executable` why
+    nothing of it can be run here, if so.
     """
 
     signatures: tuple[Signature, ...]
     programs: Mapping[str, Mapping[str, Any]]
     unseen: tuple[str, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+    not_executable: str = ""
 
 
 class Session(Protocol):
@@ -102,7 +106,11 @@ class Backend(Protocol):
     def close(self) -> None: ...
 
 
-BACKENDS = {"coreai": "probes.coreai_backend:CoreAI"}
+BACKENDS = {
+    "coreai": "probes.coreai_backend:CoreAI",
+    "coreml": "probes.coreml.backend:CoreML",
+    "reference": "probes.coreml.reference:Reference",
+}
 """Where each backend lives; a new one is a file and a line here."""
 
 

@@ -102,6 +102,8 @@ class _Worker:
             "signatures": [signature.as_json() for signature in found.signatures],
             "programs": {name: dict(seen) for name, seen in found.programs.items()},
             "unseen": list(found.unseen),
+            "about": dict(found.about),
+            "not_executable": found.not_executable,
         }
 
     def _opened(self, graph: str, capacity: int) -> Session:

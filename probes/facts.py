@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from probes.ports import Ports, ports
-from probes.roles import state_of
+from probes.roles import role_named, state_of
 from probes.signature import DYNAMIC, Port, Signature
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, State, Trait
 
+_CACHE = re.compile("cache|key|past", re.IGNORECASE)
 ONE_ROW = "the query has one position, so its one row of logits does not tell all from last"
 
 
@@ -20,7 +22,9 @@ def facts_of(signature: Signature, bundle: str, vocab: int | None = None, marks:
     found = ports(signature, vocab)
     states = tuple(state_of(port, bundle) for port in signature.states)
     kv = _kv(signature, states, bundle)
-    seen = [*marks, *_baked(found, bundle)]
+    seen = list(marks)
+    if all(mark.trait is not Trait.BAKED_LENGTH for mark in seen):
+        seen += _baked(found, bundle)
     return GraphFacts(
         kind=_kind(signature, found, kv, bundle),
         states=Fact(states, tuple(place for state in states for place in state.evidence) or (_at(bundle, "no state"),)),
@@ -47,6 +51,9 @@ def _query(found: Ports, bundle: str) -> Fact[Query]:
     port, width = found.query, found.query_width
     if port is None or width is None:
         return Fact.unknown("no port looks like a query", _at(bundle))
+    widths = found.enumerated
+    if widths:
+        return Fact(Query(False, widths), (_at(bundle, port),))
     return Fact(Query(True) if width == DYNAMIC else Query(False, (width,)), (_at(bundle, port),))
 
 
@@ -107,9 +114,7 @@ def _cache_pairs(signature: Signature) -> list[Port]:
         if not port.is_float or len(port.shape) < 3:
             continue
         twin = next((out for out in signature.outputs if out not in taken and _grows(port, out)), None)
-        if twin is not None and (
-            "cache" in port.name.lower() or "key" in port.name.lower() or "past" in port.name.lower()
-        ):
+        if twin is not None and (_CACHE.search(port.name) or role_named(port.name).is_kv):
             taken.append(twin)
     return taken
 

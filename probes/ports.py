@@ -10,6 +10,7 @@ from probes.signature import DYNAMIC, Port, Signature
 
 _TOKENS = re.compile(r"^(input_?ids|token_?ids|tokens?|ids|input_?tokens?|in_?tokens?)$", re.IGNORECASE)
 _POSITION = re.compile(r"(pos|offset|in_?step|^start|cache_?len|past_?len|seq_?start)", re.IGNORECASE)
+_MASK = re.compile(r"mask", re.IGNORECASE)
 _EMBEDS = re.compile(r"(embed|hidden|transformer_?input)", re.IGNORECASE)
 _LOGITS = re.compile(r"logit", re.IGNORECASE)
 _CHOICE = re.compile(r"(argmax|token|next|sampled|top_?k|ids)", re.IGNORECASE)
@@ -30,7 +31,10 @@ class Positions(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The ports that a decode step uses. `others` are inputs that nobody here knows how to fill."""
+    """The ports that a decode step uses. `others` are inputs that nobody here knows how to fill.
+
+    A `mask` is [.., S, E] or [.., E]: which of E cached positions each row of the query sees.
+    """
 
     tokens: Port | None
     embeds: Port | None
@@ -38,6 +42,15 @@ class Ports:
     logits: tuple[Port, ...]
     choice: Port | None
     others: tuple[Port, ...]
+    mask: Port | None = None
+
+    @property
+    def enumerated(self) -> tuple[int, ...]:
+        """The query widths that an enumeration allows; empty without one."""
+        port = self.query
+        if port is None or not port.shapes or self.query_width != DYNAMIC:
+            return ()
+        return port.sizes(-1 if self.tokens else -2)
 
     @property
     def query(self) -> Port | None:
@@ -65,7 +78,8 @@ def ports(signature: Signature, vocab: int | None = None) -> Ports:
         None,
     )
     position = next((port for port in integers if port is not tokens and _POSITION.search(port.name)), None)
-    known = {port for port in (tokens, position, None if tokens else embeds) if port}
+    mask = _mask(signature, tokens) if tokens else None
+    known = {port for port in (tokens, position, mask, None if tokens else embeds) if port}
     return Ports(
         tokens=tokens,
         embeds=None if tokens else embeds,
@@ -73,7 +87,24 @@ def ports(signature: Signature, vocab: int | None = None) -> Ports:
         logits=_logits(signature, vocab),
         choice=next((port for port in signature.outputs if port.is_integer and _CHOICE.search(port.name)), None),
         others=tuple(port for port in signature.inputs if port not in known),
+        mask=mask,
     )
+
+
+def _mask(signature: Signature, tokens: Port) -> Port | None:
+    """A mask over rows and cached positions: 0 or -inf if it is a float, 1 or 0 if it is an integer.
+
+    A float without rows is left alone: nothing tells what it wants.
+    """
+    width = tokens.shape[-1] if tokens.shape else 1
+    for port in signature.inputs:
+        if not _MASK.search(port.name) or len(port.shape) < 2:
+            continue
+        if port.is_float and len(port.shape) > 2 and port.shape[-2] == width:
+            return port
+        if port.is_integer and (len(port.shape) == 2 or port.shape[-2] == width):
+            return port
+    return None
 
 
 def _logits(signature: Signature, vocab: int | None) -> tuple[Port, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ class _Probe:
         self.scope = ""
         self.environment = environment()
         self.unseen: list[str] = []
+        self.about: dict[str, Any] = {}
 
     def run(self) -> dict[str, Any]:
         found = self._supervise([steps.INSPECT])
@@ -83,13 +85,15 @@ class _Probe:
         if inspection is None:
             return self._uninspected(found.failure("inspect"))
         self.unseen = list(inspection["unseen"])
+        self.about = inspection["about"]
         programs = inspection["programs"]
+        self.bundle = with_vocabulary(self.bundle, programs)
         subjects = [subject_of(Signature.of(item), programs, self.bundle) for item in inspection["signatures"]]
         if self.options.graph and all(subject.name != self.options.graph for subject in subjects):
             names = ", ".join(subject.name for subject in subjects)
             return self._document([], [f"no entry point is called {self.options.graph!r}; there are: {names}"], True)
         for subject in subjects:
-            subject.not_run = why_not_run(subject, self.options, self.bundle.vocab)
+            subject.not_run = why_not_run(subject, self.options, self.bundle.vocab) or inspection["not_executable"]
         runnable = [subject for subject in subjects if not subject.not_run]
         if self.options.mode.gates and runnable:
             self._gates(runnable)
@@ -204,8 +208,14 @@ class _Probe:
             reasons=[*reasons, *died],
             refused=refused or bool(died),
             notes=[*self.bundle.notes, *self._others(), *self.unseen],
-            files=_files(self.bundle),
+            files=_files(self.bundle) | ({"model": self.about} if self.about else {}),
         )
+
+
+def with_vocabulary(bundle: Bundle, programs: Mapping[str, Mapping[str, Any]]) -> Bundle:
+    """The bundle with the vocabulary size that its programs show, where no metadata names one and they agree."""
+    sizes = {int(seen["vocab"]) for seen in programs.values() if seen.get("vocab")}
+    return replace(bundle, vocab=sizes.pop()) if bundle.vocab is None and len(sizes) == 1 else bundle
 
 
 def staircase_of(cost: Mapping[str, Any]) -> dict[str, Any]:

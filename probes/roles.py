@@ -43,7 +43,7 @@ def role_of(port: Port) -> tuple[Role, str]:
     A dynamic dimension outweighs a name: only a position-indexed state grows. A name outweighs the lack of one: a cache
     may have a fixed capacity. Neither is a proof; the gates are.
     """
-    named = _named(port.name)
+    named = role_named(port.name)
     if position_axis(port) is not None:
         if named in _CACHE:
             return named, ""
@@ -55,7 +55,7 @@ def role_of(port: Port) -> tuple[Role, str]:
     return named, "" if named is not Role.UNKNOWN else NOT_INDEXED
 
 
-def _named(name: str) -> Role:
+def role_named(name: str) -> Role:
     """The role that the words of a name suggest (`keyCache`, `k_cache_3`, `convState`)."""
     words = {word.lower() for word in _WORD.findall(name)}
     key, value = bool(words & _KEY), bool(words & _VALUE)

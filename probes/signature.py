@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,37 @@ DYNAMIC = -1
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A named tensor. A dynamic dimension is -1; `dtype` is the name that numpy uses (`float16`, `int32`)."""
+    """A named tensor. A dynamic dimension is -1; `dtype` is the name that numpy uses (`float16`, `int32`).
+
+    Where a format declares them: `bounds` has the smallest and largest size of each dimension (-1: no largest),
+    `shapes` the enumerated shapes in their order, `default` the shape without a choice. Each is empty otherwise.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
+    bounds: tuple[tuple[int, int], ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()
+    default: tuple[int, ...] = ()
+
+    @classmethod
+    def ranged(cls, name: str, dtype: str, bounds: Sequence[tuple[int, int]], default: Sequence[int] = ()) -> Port:
+        """A port with a range for each dimension; one whose ends are the same is fixed."""
+        shape = tuple(low if low == high else DYNAMIC for low, high in bounds)
+        if DYNAMIC not in shape:
+            return cls(name, shape, dtype)
+        return cls(name, shape, dtype, tuple(bounds), (), tuple(default))
+
+    @classmethod
+    def enumerated(cls, name: str, dtype: str, shapes: Sequence[Sequence[int]], default: Sequence[int] = ()) -> Port:
+        """A port of a few shapes; a dimension in which they differ is dynamic."""
+        listed = tuple(tuple(map(int, shape)) for shape in shapes)
+        if len({len(shape) for shape in listed}) != 1:
+            return cls(name, tuple(default), dtype)
+        if len(set(listed)) == 1:
+            return cls(name, listed[0], dtype)
+        shape = tuple(dims[0] if len(set(dims)) == 1 else DYNAMIC for dims in zip(*listed, strict=True))
+        return cls(name, shape, dtype, (), listed, tuple(default))
 
     @property
     def is_float(self) -> bool:
@@ -25,15 +51,46 @@ class Port:
     def is_integer(self) -> bool:
         return "int" in self.dtype
 
+    def sizes(self, axis: int) -> tuple[int, ...]:
+        """The sizes that an enumeration allows in a dimension, ascending; empty when there is no enumeration."""
+        return tuple(sorted({shape[axis] for shape in self.shapes}))
+
+    def most(self, axis: int) -> int | None:
+        """The largest size that a dimension may have; None when there is no limit, or none is declared."""
+        if self.shapes:
+            return self.sizes(axis)[-1]
+        if self.bounds:
+            return None if self.bounds[axis][1] < 0 else self.bounds[axis][1]
+        return None if self.shape[axis] == DYNAMIC else self.shape[axis]
+
     def __str__(self) -> str:
-        return f"{self.name} [{','.join('?' if dim == DYNAMIC else str(dim) for dim in self.shape)}] {self.dtype}"
+        return f"{self.name} [{','.join(self._shown(axis) for axis in range(len(self.shape)))}] {self.dtype}"
+
+    def _shown(self, axis: int) -> str:
+        if self.shape[axis] != DYNAMIC:
+            return str(self.shape[axis])
+        if self.shapes:
+            return "|".join(map(str, self.sizes(axis)))
+        if self.bounds:
+            low, high = self.bounds[axis]
+            return f"{low}..{high if high >= 0 else '?'}"
+        return "?"
 
     def as_json(self) -> dict[str, Any]:
-        return {"name": self.name, "shape": list(self.shape), "dtype": self.dtype}
+        found: dict[str, Any] = {"name": self.name, "shape": list(self.shape), "dtype": self.dtype}
+        for key in ("bounds", "shapes"):
+            if getattr(self, key):
+                found[key] = [list(item) for item in getattr(self, key)]
+        if self.default:
+            found["default"] = list(self.default)
+        return found
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Port:
-        return cls(str(data["name"]), tuple(int(dim) for dim in data["shape"]), str(data["dtype"]))
+        bounds = tuple((int(low), int(high)) for low, high in data.get("bounds", ()))
+        shapes = tuple(tuple(map(int, shape)) for shape in data.get("shapes", ()))
+        shape, default = tuple(map(int, data["shape"])), tuple(map(int, data.get("default", ())))
+        return cls(str(data["name"]), shape, str(data["dtype"]), bounds, shapes, default)
 
 
 @dataclass(frozen=True, slots=True)

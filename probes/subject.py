@@ -51,9 +51,11 @@ def subject_of(signature: Signature, programs: Mapping[str, Mapping[str, Any]], 
     seen = programs.get(signature.name, {})
     where = (Place(bundle.shown, 0, "program"),)
     marks = [Mark(Trait.MOE, "experts are gathered", where)] if seen.get("experts") else []
+    marks += [Mark(Trait(trait), str(detail), where) for trait, detail in seen.get("marks", ())]
     facts = facts_of(signature, bundle.shown, bundle.vocab, marks)
     windows = tuple(int(size) for size in seen.get("windows", ()))
     notes = tuple(f"{state.name}: {state.reason}" for state in facts.states.value or () if state.reason)
+    notes += tuple(map(str, seen.get("notes", ())))
     if windows:
         notes += (f"sliding windows in the program: {', '.join(map(str, windows))}",)
     return Subject(signature, facts, windows, bool(seen.get("experts")), notes=notes)
