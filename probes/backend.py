@@ -35,12 +35,16 @@ class CapacityError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """How a graph is opened: rows of a growing cache, and the convention of its position input (None: guessed)."""
+    """How a graph is opened: rows of a growing cache, and the convention of its position input (None: guessed).
+
+    `weight_limit` is in bytes; 0 means the backend's own.
+    """
 
     capacity: int
     positions: Positions | None = None
     vocab: int | None = None
     compute_unit: str = ""
+    weight_limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,8 +113,9 @@ class _Worker:
 
             def open_as(positions: Positions | None) -> Session:
                 unit = str(self._request.get("compute_unit") or "")
+                limit = int(self._request.get("weight_limit") or 0)
                 return self._backend.open(
-                    self._path, graph, OpenOptions(capacity, positions, self._request.get("vocab"), unit)
+                    self._path, graph, OpenOptions(capacity, positions, self._request.get("vocab"), unit, limit)
                 )
 
             self._session = (key, open_as(Positions(told)) if told else settle(open_as))

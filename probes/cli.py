@@ -92,6 +92,13 @@ def _widths(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     help="Preferred compute unit (macOS).",
 )
 @click.option(
+    "--weight-limit",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="GB",
+    help="The reference backend refuses larger weights, for they take four times their size.  [default: 1]",
+)
+@click.option(
     "--bandwidth",
     type=click.FloatRange(min=0),
     default=0.0,
@@ -141,6 +148,7 @@ def probe(
     seed: int,
     prefix: int,
     compute_unit: str | None,
+    weight_limit: float,
     bandwidth: float,
     time_limit: float,
     against: str | None,
@@ -173,6 +181,7 @@ def probe(
         seconds=time_limit,
         bandwidth=bandwidth,
         compute_unit=compute_unit or "",
+        weight_limit=round(weight_limit * 1e9),
     )
     _check(options)
     try:

@@ -27,6 +27,7 @@ class Feed:
     convention: Positions
     vocab: int
     counter: Port | None = None
+    mask: Port | None = None
 
     def inputs(self, tokens: Sequence[int], position: int) -> dict[str, Array]:
         """Arrays for `tokens` at `position`; ValueError for a token outside the vocabulary."""
@@ -45,7 +46,29 @@ class Feed:
             rank = max(len(self.position.shape) - 1, 0)
             array = np.fromiter(values, self.position.dtype)
             fed[self.position.name] = array.reshape((1,) * rank + (-1,)) if self.position.shape else array.reshape(())
+        if self.mask is not None:
+            fed[self.mask.name] = causal(self.mask, len(tokens), position)
         return fed
+
+
+def causal(mask: Port, rows: int, position: int) -> Array:
+    """A causal mask for `rows` at `position`: floats are added to scores (0 or -inf), integers mean *seen* (1 or 0).
+
+    Its columns are the declared ones, else those of the cached positions up to the last row, `position + rows`. Without
+    a row dimension it is that of the last row.
+    """
+    import numpy as np
+
+    by_rows = len(mask.shape) > 2
+    columns = mask.shape[-1]
+    if columns == DYNAMIC:
+        partners = [shape[-1] for shape in mask.shapes if not by_rows or shape[-2] == rows]
+        columns = partners[0] if partners else position + rows
+    last = np.arange(position, position + rows) if by_rows else np.array([position + rows - 1])
+    hidden = np.arange(columns)[None, :] > last[:, None]
+    values = np.where(hidden, -np.inf, 0.0) if mask.is_float else ~hidden
+    lead = (1,) * (len(mask.shape) - 2)
+    return values.astype(mask.dtype).reshape((*lead, len(last), columns) if by_rows else (1, columns))
 
 
 def feed(signature: Signature, found: Ports, convention: Positions | None, vocab: int | None) -> Feed:
@@ -71,12 +94,14 @@ def feed(signature: Signature, found: Ports, convention: Positions | None, vocab
         held = str(found.position) if found.position else "no position input"
         raise NotExecutable(f"positions given as {chosen!s} do not fit {held}")
     counter = next((port for port in signature.states if port.is_integer and position_axis(port) is None), None)
-    return Feed(found.tokens, found.position, chosen, limit, counter)
+    return Feed(found.tokens, found.position, chosen, limit, counter, found.mask)
 
 
 def widths(found: Ports) -> tuple[int, ...] | None:
     """The query widths that the graph takes; None for any."""
     width = found.query_width
+    if found.enumerated:
+        return found.enumerated
     return None if width in (None, DYNAMIC) else (int(width or 0),)
 
 

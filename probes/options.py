@@ -30,7 +30,10 @@ class Mode(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProbeOptions:
-    """`capacity` 0 and `bandwidth` 0 mean: choose, look up. `bandwidth` is in GB/s. `seconds` limits each step."""
+    """`capacity` 0 and `bandwidth` 0 mean: choose, look up. `bandwidth` is in GB/s. `seconds` limits each step.
+
+    `weight_limit` (bytes; 0: the backend's own) is what the reference evaluates at most.
+    """
 
     mode: Mode = Mode.ALL
     backend: str = ""
@@ -45,6 +48,7 @@ class ProbeOptions:
     seconds: float = 300.0
     bandwidth: float = 0.0
     compute_unit: str = ""
+    weight_limit: int = 0
 
     @property
     def widest(self) -> int:

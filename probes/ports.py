@@ -115,6 +115,14 @@ def _logits(signature: Signature, vocab: int | None) -> tuple[Port, ...]:
     return tuple(port for port in floats if vocab and port.shape[-1] == vocab)
 
 
+def most_rows(signature: Signature) -> int | None:
+    """The widest query that the declared range allows; None without a limit."""
+    port = ports(signature).query
+    if port is None or not port.bounds:
+        return None
+    return port.most(len(port.shape) - (1 if port.is_integer else 2))
+
+
 def guess_positions(found: Ports) -> Positions:
     """The convention that the shapes allow; a dynamic `[1, ?]` beside a dynamic query is taken for the whole range.
 

@@ -108,6 +108,7 @@ class _Probe:
             "vocab": self.bundle.vocab,
             "positions": str(self.options.positions) if self.options.positions else None,
             "compute_unit": self.options.compute_unit,
+            "weight_limit": self.options.weight_limit,
         }
         run = supervise(request, steps, self.options.seconds, self._listener(len(steps)))
         self.scope = run.scope or self.scope
@@ -153,7 +154,7 @@ class _Probe:
     def _timed(self, subject: Subject) -> bool:
         if not self.options.mode.sweeps:
             return False
-        why_not = why_not_timed(subject, self.options, self.bundle.vocab)
+        why_not = why_not_timed(subject, self.options, self.bundle.vocab, self.scope)
         if why_not:
             subject.notes += (f"verify-cost not run: {why_not}",)
         return not why_not

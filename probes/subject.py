@@ -76,8 +76,13 @@ def why_not_run(subject: Subject, options: ProbeOptions, vocab: int | None) -> s
     return ""
 
 
-def why_not_timed(subject: Subject, options: ProbeOptions, vocab: int | None) -> str:
-    """Why the graph is not timed: one of a fixed width never is, a refuted one only where timing alone was asked."""
+def why_not_timed(subject: Subject, options: ProbeOptions, vocab: int | None, scope: str = "") -> str:
+    """Why the graph is not timed: one of a fixed width never is, a refuted one only where timing alone was asked.
+
+    What evaluates a program (scope *program*) is never timed: its costs are nobody's.
+    """
+    if scope == "program":
+        return "the program was evaluated, not executed; its times say nothing of any device"
     width = ports(subject.signature, vocab).query_width
     if width is not None and width > 0:
         return f"the query is pinned to S={width}"

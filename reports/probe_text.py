@@ -28,6 +28,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     if files:
         assets = ", ".join(f"{item['file']} {_size(item['bytes'])}" for item in files["assets"])
         yield f"  {files['kind']}: {assets}"
+        yield from _model(files.get("model"))
     for note in report["notes"]:
         yield f"  note: {note}"
     for graph in report["graphs"]:
@@ -36,6 +37,21 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield from _against(report["against"])
     yield ""
     yield from _environment(report["environment"])
+
+
+def _model(about: Mapping[str, Any] | None) -> Iterator[str]:
+    """What a Core ML file says of itself."""
+    if not about:
+        return
+    parts = [f"{about['kind']}, specification version {about['specification_version']}"]
+    parts += [", ".join(about[key]) for key in ("opset", "precision") if about.get(key)]
+    parts += [f"{name} x{count}" for name, count in about.get("compression", {}).items()]
+    told = about.get("provenance", {})
+    parts += [f"coremltools {told['version']}"] if "version" in told else []
+    parts += [f"from {told['source']}"] if "source" in told else []
+    yield f"  model: {'; '.join(parts)}"
+    if about.get("default_function"):
+        yield f"  default function: {about['default_function']}"
 
 
 def _size(count: int) -> str:

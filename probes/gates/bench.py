@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from probes.ports import most_rows
 from probes.roles import role_of
 from probes.signature import fixed_axis, position_axis
 from probes.tolerance import Tolerance, tolerance
@@ -40,9 +41,11 @@ class Bench:
 
     def _room(self) -> int:
         """The widest query: a quarter of a short cache at most, so that prefix, junk and right tokens fit as well."""
+        declared = most_rows(self.session.signature)
+        widest = self.options.width if declared is None else min(self.options.width, declared)
         if self.session.capacity is None:
-            return self.options.width
-        return max(1, min(self.options.width, self.session.capacity // 4))
+            return widest
+        return max(1, min(widest, self.session.capacity // 4))
 
     def _prefix(self) -> int:
         """Longer than any window that was seen, and short enough to leave room for junk and right tokens."""
@@ -110,7 +113,10 @@ class Bench:
         return {name: axis for name, axis in axes.items() if axis is not None}
 
     def axes(self, start: Snapshot, position: int) -> dict[str, int]:
-        """`indexed`, and the axis of a cache of fixed shape where a step at `position` is seen to write that row."""
+        """`indexed`, and the axis of a cache of fixed shape where a step at `position` is seen to write that row.
+
+        A graph of one fixed width pads the step, and the padding is written behind the row.
+        """
         found = self.indexed()
         self.back(start)
         self.steps(self.tokens(1, 1), position)
@@ -119,7 +125,8 @@ class Bench:
             axis = fixed_axis(port)
             if port.name in found or axis is None or not role_of(port)[0].is_kv:
                 continue
-            if changed_rows(start[port.name], after[port.name], axis) == [position]:
+            written = changed_rows(start[port.name], after[port.name], axis)
+            if written and written[0] == position and written[-1] < position + min(self.widths):
                 found[port.name] = axis
         return found
 

@@ -16,19 +16,20 @@ QUESTION = "one forward of S=q and q forwards of S=1 leave the same states"
 
 
 def run(bench: Bench) -> GateResult:
-    """The widest query; a growing state on its written rows, any other whole."""
+    """The widest query; a cache on the rows up to the last one written, any other state whole."""
     if bench.single:
         return GateResult.not_run(NAME, "the graph takes S=1 only: there is one way to write")
     if not bench.session.signature.states:
         return GateResult.not_run(NAME, "the graph has no states")
     start = bench.prefill(bench.tokens(bench.prefix))
+    axes = bench.axes(start, bench.prefix)
     drafts = bench.tokens(bench.widest, 1)
+    bench.back(start)
     bench.steps(drafts, bench.prefix)
     stepped = bench.session.states()
     bench.back(start)
     bench.forward(drafts, bench.prefix)
     together = bench.session.states()
-    axes = bench.indexed()
     end = bench.prefix + bench.widest
     states: dict[str, Any] = {}
     verdicts: list[Outcome] = []

@@ -1,0 +1,158 @@
+"""The backend `reference`: an ML Program evaluated op by op, on any system. It says what a program means.
+
+No device computes like this, so its scope is *program*: a graph that fails here is wrong everywhere, and one that holds
+may still be executed wrongly. It has no timings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from probes.backend import BackendError, CapacityError, Inspection, OpenOptions, Session
+from probes.coreml.declared import check, longest
+from probes.coreml.inspection import inspect, limited_for_good, read
+from probes.coreml.package import SPEC_LIMIT, PackageError, inside, locate, read_bytes
+from probes.coreml.spec import parse
+from probes.feed import feed, widths
+from probes.ports import ports
+from probes.signature import Signature
+
+if TYPE_CHECKING:
+    from probes.backend import Array, Rows
+
+WEIGHT_LIMIT = 2**30
+"""Weights of more bytes are refused unless the caller raises it: as float32 they take about four times their size."""
+_ROOM = 6 * 2**30
+
+
+class Reference:
+    """coremltools is imported when a graph is opened, not before."""
+
+    scope = "program"
+
+    def __init__(self) -> None:
+        self._programs: dict[str, Any] = {}
+
+    def inspect(self, path: str) -> Inspection:
+        return inspect(path)
+
+    def open(self, path: str, graph: str, options: OpenOptions) -> Session:
+        model = read(Path(path))
+        signature = next((one for one in model.signatures if one.name == graph), None)
+        if signature is None:
+            names = ", ".join(one.name for one in model.signatures)
+            raise BackendError(f"no function is called {graph!r}; there are: {names}")
+        if path not in self._programs:
+            self._programs[path] = load(Path(path), options.weight_limit or WEIGHT_LIMIT)
+        from probes.coreml.evaluator import Evaluator
+
+        return ReferenceSession(Evaluator(self._programs[path].functions[graph]), signature, options)
+
+    def environment(self) -> dict[str, Any]:
+        from importlib.metadata import version
+
+        packages = {name: version(name) for name in ("coremltools", "numpy")}
+        return {"packages": packages, "runtime": "evaluated in float32 from the program; no device"}
+
+    def close(self) -> None:
+        self._programs.clear()
+
+
+def load(path: Path, limit: int) -> Any:
+    """The program with its weights, as coremltools reads it; `BackendError` when that cannot or must not be done."""
+    try:
+        package = locate(path)
+        if package.spec is None:
+            raise BackendError("a compiled model cannot be evaluated; give the .mlpackage that it was compiled from")
+        spec = parse(read_bytes(package.root, package.spec, SPEC_LIMIT), package.spec.name)
+        if spec.WhichOneof("Type") != "mlProgram":
+            raise BackendError(f"the model is a {spec.WhichOneof('Type')}: the reference evaluates ML Programs only")
+        weights = package.weights
+        size = 0
+        if weights is not None and (weights.exists() or weights.is_symlink()):
+            folder = inside(package.root, weights, package.spec)
+            size = sum(inside(package.root, item, folder).stat().st_size for item in sorted(folder.iterdir()))
+    except PackageError as error:
+        raise BackendError(str(error)) from None
+    if size > limit:
+        raise BackendError(
+            f"the weights are {size / 1e9:.1f} GB, and evaluating them takes about four times that in memory: "
+            f"--weight-limit {-(-size // 10**9)} does it all the same"
+        )
+    limited_for_good(6 * size + _ROOM)
+    for function in spec.mlProgram.functions.values():
+        function.attributes.clear()
+        for block in function.block_specializations.values():
+            block.attributes.clear()
+    spec.mlProgram.docString = ""
+    return _load(spec, str(weights or ""))
+
+
+def _load(spec: Any, weights: str) -> Any:
+    import logging
+
+    logging.getLogger("coremltools").setLevel(logging.ERROR)
+    from coremltools.converters.mil.frontend.milproto.load import load as load_program
+
+    try:
+        return load_program(spec, spec.specificationVersion, weights)
+    except MemoryError:
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split())[:300]
+        raise BackendError(f"coremltools cannot load the program ({type(error).__name__}: {text})") from None
+
+
+class ReferenceSession:
+    """One function with its states, which are kept as float32 at the precision of their type."""
+
+    def __init__(self, evaluator: Any, signature: Signature, options: OpenOptions) -> None:
+        found = ports(signature, options.vocab)
+        self.signature = signature
+        self.widths = widths(found)
+        self.seconds = 0.0
+        self._feed = feed(signature, found, options.positions, options.vocab)
+        self.vocab = self._feed.vocab
+        self.positions = self._feed.convention
+        self.capacity = longest(signature, found)
+        types = [port.dtype for port in (*found.logits, *signature.states) if port.is_float]
+        self.precision = "float16" if "float16" in types else max(types, default="float32")
+        self._logits = found.logits
+        self._evaluator = evaluator
+        self._limited = True
+        self._states: dict[str, Any] = {}
+        self.reset()
+
+    def forward(self, tokens: Sequence[int], position: int) -> Rows:
+        import numpy as np
+
+        if not tokens:
+            raise ValueError("a forward needs at least one token")
+        end = position + len(tokens)
+        if self._limited and self.capacity is not None and end > self.capacity:
+            raise CapacityError(f"positions {position}..{end - 1} do not fit a cache of {self.capacity} rows")
+        inputs = self._feed.inputs(tokens, position)
+        check(self.signature, inputs)
+        floats = {name: array.astype(np.float32) if array.dtype.kind == "f" else array for name, array in inputs.items()}
+        outputs = self._evaluator.run(floats, self._states)
+        parts = [np.asarray(outputs[port.name], np.float32) for port in self._logits]
+        joined = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+        return joined.reshape(-1, joined.shape[-1])
+
+    def states(self) -> dict[str, Array]:
+        types = {port.name: port.dtype for port in self.signature.states}
+        return {name: array.astype(types[name]) for name, array in self._states.items()}
+
+    def reset(self, states: Mapping[str, Array] | None = None) -> None:
+        import numpy as np
+
+        for port in self.signature.states:
+            given = np.zeros(port.shape, port.dtype) if states is None else states[port.name]
+            if given.shape != port.shape:
+                raise ValueError(f"state {port.name} has shape {given.shape}, not {port.shape}")
+            self._states[port.name] = given.astype(np.float32) if port.is_float else given.copy()
+
+    def overflow(self, allowed: bool) -> None:
+        self._limited = not allowed
