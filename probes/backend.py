@@ -37,7 +37,7 @@ class CapacityError(Exception):
 class OpenOptions:
     """How a graph is opened: rows of a growing cache, and the convention of its position input (None: guessed).
 
-    `weight_limit` is in bytes; 0 means the backend's own.
+    `weight_limit` is in bytes; 0 means the backend's own. `keep` is a folder for what the next child can use as well.
     """
 
     capacity: int
@@ -45,6 +45,7 @@ class OpenOptions:
     vocab: int | None = None
     compute_unit: str = ""
     weight_limit: int = 0
+    keep: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Bundles on disk: an `.aimodel`, or a language bundle folder whose `metadata.json` names its assets.
+"""Bundles on disk: an `.aimodel`, an `.mlpackage` or its kin, a folder of several, or a language bundle folder whose
+`metadata.json` names its assets.
 
 Only files are read here, so this part works without any runtime.
 """
@@ -14,7 +15,8 @@ from typing import Any
 INSTALL = "pip install 'spec-audit[coreai]'"
 _METADATA_LIMIT = 16 * 2**20
 _HASH_LIMIT = 2**31
-_CHILD_KINDS = (".aimodel", ".mlpackage", ".mlmodelc")
+_COREML = (".mlpackage", ".mlmodelc", ".mlmodel")
+_CHILD_KINDS = (".aimodel", *_COREML)
 
 
 class BundleError(Exception):
@@ -31,12 +33,17 @@ class Asset:
     @property
     def weight_bytes(self) -> int:
         """The size of the asset's files, nearly all of it weights."""
+        if self.path.is_file():
+            return self.path.stat().st_size
         return sum(item.stat().st_size for item in self.path.rglob("*") if item.is_file() and not item.is_symlink())
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle as its files describe it. `decode` are the entry points that its metadata calls the decoder's."""
+    """A bundle as its files describe it. `decode` are the entry points that its metadata calls the decoder's.
+
+    `is_set` tells a folder of several packages, which may be the parts of one model.
+    """
 
     path: Path
     backend: str
@@ -47,6 +54,7 @@ class Bundle:
     decode: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
+    is_set: bool = False
 
     @property
     def shown(self) -> str:
@@ -66,15 +74,21 @@ def read(path: Path) -> Bundle:
     resolved = path.resolve()
     if resolved.suffix == ".aimodel":
         return Bundle(resolved, "coreai", (_aimodel(resolved, "main"),), resolved.stem, **_own_metadata(resolved))
-    if resolved.suffix in _CHILD_KINDS:
+    if resolved.suffix in _COREML:
         return Bundle(resolved, "coreml", (Asset("main", resolved),), resolved.stem)
     if resolved.is_dir() and (resolved / "metadata.json").is_file():
         return _language_bundle(resolved)
     if resolved.is_dir():
+        packages = sorted(item for item in resolved.iterdir() if item.suffix in _COREML and item.is_dir())
+        if len(packages) > 1:
+            assets = tuple(Asset(item.name, item) for item in packages)
+            return Bundle(resolved, "coreml", assets, resolved.name, is_set=True)
         inside = sorted(item.name for item in resolved.iterdir() if item.suffix in _CHILD_KINDS)
         hint = f"; it holds {', '.join(inside)}: probe one of those" if inside else ""
         raise BundleError(f"{path}: a folder without metadata.json is no bundle{hint}")
-    raise BundleError(f"{path}: a file is no bundle; give a folder that ends in .aimodel, or a language bundle folder")
+    raise BundleError(
+        f"{path}: a file is no bundle; give an .aimodel, an .mlpackage, an .mlmodelc, or a language bundle folder"
+    )
 
 
 def _aimodel(path: Path, role: str) -> Asset:

@@ -12,6 +12,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from probes import backend as backends
@@ -94,7 +95,8 @@ class _Worker:
         self._session = None
 
     def run(self, step: Mapping[str, Any]) -> Any:
-        return {"inspect": self._inspect, "gate": self._gate, "sweep": self._sweep}[step["kind"]](step)
+        kinds = {"inspect": self._inspect, "gate": self._gate, "sweep": self._sweep, "placement": self._placement}
+        return kinds[step["kind"]](step)
 
     def _inspect(self, step: Mapping[str, Any]) -> Any:
         found = self._backend.inspect(self._path)
@@ -112,14 +114,26 @@ class _Worker:
             told = self._request.get("positions")
 
             def open_as(positions: Positions | None) -> Session:
-                unit = str(self._request.get("compute_unit") or "")
-                limit = int(self._request.get("weight_limit") or 0)
-                return self._backend.open(
-                    self._path, graph, OpenOptions(capacity, positions, self._request.get("vocab"), unit, limit)
-                )
+                return self._backend.open(self._path, graph, self._options(capacity, positions))
 
             self._session = (key, open_as(Positions(told)) if told else settle(open_as))
         return self._session[1]
+
+    def _options(self, capacity: int, positions: Positions | None = None) -> OpenOptions:
+        asked = self._request
+        return OpenOptions(
+            capacity,
+            positions,
+            asked.get("vocab"),
+            str(asked.get("compute_unit") or ""),
+            int(asked.get("weight_limit") or 0),
+            str(asked.get("keep") or ""),
+        )
+
+    def _placement(self, step: Mapping[str, Any]) -> Any:
+        """Where the operations are meant to run, of a backend that can tell."""
+        tell = getattr(self._backend, "placement", None)
+        return tell(self._path, str(step["graph"]), self._options(0)) if tell else {}
 
     def _gate(self, step: Mapping[str, Any]) -> Any:
         from probes.gates import gate
@@ -144,4 +158,9 @@ class _Worker:
         def tick(done: int, total: int) -> None:
             self._emit({"event": "progress", "id": step["id"], "done": done, "total": total})
 
-        return sweep(session, Schedule(**step["schedule"]), tick)
+        schedule = Schedule(**step["schedule"])
+        if session.widths is not None:
+            schedule = replace(schedule, widths=[width for width in schedule.widths if width in session.widths])
+        found = sweep(session, schedule, tick)
+        floor = getattr(session, "floor", None)
+        return {**found, "floor_ms": floor(schedule.widths) if floor else {}}

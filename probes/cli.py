@@ -92,6 +92,13 @@ def _widths(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     help="Preferred compute unit (macOS).",
 )
 @click.option(
+    "--soak",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Also run N forwards of changing width: do results or memory change?",
+)
+@click.option(
     "--weight-limit",
     type=click.FloatRange(min=0),
     default=0.0,
@@ -148,6 +155,7 @@ def probe(
     seed: int,
     prefix: int,
     compute_unit: str | None,
+    soak: int,
     weight_limit: float,
     bandwidth: float,
     time_limit: float,
@@ -158,8 +166,10 @@ def probe(
 ) -> None:
     """Open BUNDLE, confirm or refute that it can verify drafts, and measure what a verification costs.
 
-    BUNDLE is an .aimodel, or a language bundle folder with metadata.json. Everything runs in a child process: a runtime
-    that crashes is a result. On Linux all of it is Apple's CPU interpreter, whose costs are never a device's.
+    BUNDLE is an .aimodel, an .mlpackage or .mlmodelc, a folder of several, or a language bundle folder with
+    metadata.json. Everything runs in a child process: a runtime that crashes is a result. On Linux a Core AI bundle is
+    run by Apple's CPU interpreter, whose costs are never a device's; a Core ML package is inspected, and --backend
+    reference evaluates its program.
 
     Exit status: 0 nothing to report at the chosen level, 1 refuted (or partial, if so chosen) or not to be probed,
     2 usage.
@@ -182,6 +192,7 @@ def probe(
         bandwidth=bandwidth,
         compute_unit=compute_unit or "",
         weight_limit=round(weight_limit * 1e9),
+        soak=soak,
     )
     _check(options)
     try:

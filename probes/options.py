@@ -32,7 +32,8 @@ class Mode(enum.StrEnum):
 class ProbeOptions:
     """`capacity` 0 and `bandwidth` 0 mean: choose, look up. `bandwidth` is in GB/s. `seconds` limits each step.
 
-    `weight_limit` (bytes; 0: the backend's own) is what the reference evaluates at most.
+    `weight_limit` (bytes; 0: the backend's own) is what the reference evaluates at most. `soak` is a number
+    of forwards; 0: no such gate.
     """
 
     mode: Mode = Mode.ALL
@@ -49,6 +50,7 @@ class ProbeOptions:
     bandwidth: float = 0.0
     compute_unit: str = ""
     weight_limit: int = 0
+    soak: int = 0
 
     @property
     def widest(self) -> int:

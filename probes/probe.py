@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probes import bundles, report, steps
+from probes import bundles, expected, package_set, report, steps
 from probes.backend import BACKENDS
-from probes.bundles import INSTALL, Bundle, BundleError
+from probes.bundles import INSTALL, Asset, Bundle, BundleError
 from probes.environment import bandwidth, environment
-from probes.gates import NAMES, gate
+from probes.gates import NAMES, ON_REQUEST, gate
 from probes.gates.repeat import NAME as REPEAT
 from probes.gates.repeat import merge
-from probes.options import ProbeOptions
+from probes.options import Mode, ProbeOptions
 from probes.plan import plan_table
 from probes.signature import Signature
 from probes.subject import Subject, subject_of, why_not_run, why_not_timed
@@ -38,7 +39,37 @@ def probe(path: Path, options: ProbeOptions, progress: Progress = lambda what, d
     name = options.backend or bundle.backend
     if name not in BACKENDS:
         return _refused(shown, options, [f"{shown}: the backend {name!r} is not part of this version"])
+    if bundle.is_set:
+        return _probe_set(bundle, name, options, progress)
     return _Probe(bundle, name, options, progress).run()
+
+
+def _probe_set(bundle: Bundle, backend: str, options: ProbeOptions, progress: Progress) -> dict[str, Any]:
+    """Each package by itself, inspected; then what they are together. Graphs are named `<package>/<function>`."""
+    reports: dict[str, dict[str, Any]] = {}
+    for asset in bundle.assets:
+        part = Bundle(asset.path, bundle.backend, (Asset("main", asset.path),), asset.path.stem)
+        reports[asset.path.stem] = _Probe(part, backend, replace(options, mode=Mode.INSPECT), progress).run()
+    first = next(iter(reports.values()))
+    graphs = [
+        {**graph, "name": f"{name}/{graph['name']}", "not_run": package_set.NOT_RUN}
+        for name, found in reports.items()
+        for graph in found["graphs"]
+    ]
+    document = report.document(
+        bundle=bundle.shown,
+        backend=backend,
+        scope=first["scope"],
+        graphs=graphs,
+        decode="",
+        environment=first["environment"],
+        settings=_settings(options),
+        reasons=[f"{name}: {reason}" for name, found in reports.items() for reason in found["reasons"]],
+        refused=any(found["status"] == "refused" for found in reports.values()),
+        notes=sorted({note for found in reports.values() for note in found["notes"]}),
+        files=_files(bundle),
+    )
+    return document | package_set.combined(reports)
 
 
 def _refused(shown: str, options: ProbeOptions, reasons: Sequence[str]) -> dict[str, Any]:
@@ -78,8 +109,17 @@ class _Probe:
         self.environment = environment()
         self.unseen: list[str] = []
         self.about: dict[str, Any] = {}
+        self.keep = ""
+        self.gates = NAMES if not options.soak else (*NAMES[:-1], *ON_REQUEST, NAMES[-1])
 
     def run(self) -> dict[str, Any]:
+        """The report; a folder is kept for the children where the backend compiles what it runs."""
+        if self.backend != "coreml" or self.options.mode is Mode.INSPECT:
+            return self._run()
+        with tempfile.TemporaryDirectory(prefix="spec-audit-") as self.keep:
+            return self._run()
+
+    def _run(self) -> dict[str, Any]:
         found = self._supervise([steps.INSPECT])
         inspection = found.value("inspect")
         if inspection is None:
@@ -99,20 +139,24 @@ class _Probe:
             self._gates(runnable)
         if runnable:
             self._second_process(runnable)
+        if self.options.mode.gates and runnable and self.backend == "coreml":
+            self._expected(runnable)
         return self._document(subjects, [], False)
 
-    def _supervise(self, steps: Sequence[Mapping[str, Any]]) -> Run:
+    def _supervise(self, steps: Sequence[Mapping[str, Any]], backend: str = "") -> Run:
         request = {
-            "backend": self.backend,
+            "backend": backend or self.backend,
             "path": str(self.bundle.main.path),
             "vocab": self.bundle.vocab,
             "positions": str(self.options.positions) if self.options.positions else None,
             "compute_unit": self.options.compute_unit,
             "weight_limit": self.options.weight_limit,
+            "keep": self.keep,
         }
         run = supervise(request, steps, self.options.seconds, self._listener(len(steps)))
-        self.scope = run.scope or self.scope
-        self.environment |= run.environment
+        if not backend:
+            self.scope = run.scope or self.scope
+            self.environment |= run.environment
         return run
 
     def _listener(self, steps: int) -> Listener:
@@ -129,9 +173,9 @@ class _Probe:
         return listen
 
     def _gates(self, subjects: Sequence[Subject]) -> None:
-        run = self._supervise([steps.gate_step(one, name, self.options) for one in subjects for name in NAMES])
+        run = self._supervise([steps.gate_step(one, name, self.options) for one in subjects for name in self.gates])
         for subject in subjects:
-            for name in NAMES:
+            for name in self.gates:
                 step = steps.gate_id(subject, name)
                 result = run.value(step) or steps.failed_gate(name, run.results[step])
                 subject.gates.append({"question": gate(name).QUESTION, **result})
@@ -150,6 +194,20 @@ class _Probe:
                 subject.gates[-1] = {**merge(last, run.value(step), run.failure(step)), "died": run.results[step].died}
         for subject in timed:
             subject.costs = [self._cost(subject, context, run) for context in contexts]
+
+    def _expected(self, subjects: Sequence[Subject]) -> None:
+        """On a device: where its operations run, and what the program itself says to the gates that failed."""
+        asked = [(one, name) for one in subjects for name in expected.wanted(one.gates)]
+        run = self._supervise([steps.gate_step(one, name, self.options) for one, name in asked], "reference")
+        placed = self._supervise([steps.placement_step(one) for one in subjects])
+        for subject in subjects:
+            ids = {name: steps.gate_id(subject, name) for one, name in asked if one is subject}
+            said = {name: value for name, step in ids.items() if (value := run.value(step))}
+            failures = {name: run.failure(step) for name, step in ids.items() if name not in said}
+            subject.gates, notes = expected.split(subject.gates, said, failures)
+            devices = placed.value(steps.placement_step(subject)["id"]) or {}
+            listed = ", ".join(f"{count} {device}" for device, count in sorted(devices.items()))
+            subject.notes += (*notes, *([f"operations are placed on: {listed}"] if listed else []))
 
     def _timed(self, subject: Subject) -> bool:
         if not self.options.mode.sweeps:
@@ -230,7 +288,7 @@ def staircase_of(cost: Mapping[str, Any]) -> dict[str, Any]:
 def _files(bundle: Bundle) -> dict[str, Any]:
     """What the files alone tell."""
     return {
-        "kind": bundle.path.suffix.lstrip(".") or "language bundle",
+        "kind": "packages" if bundle.is_set else bundle.path.suffix.lstrip(".") or "language bundle",
         "name": bundle.name,
         "assets": [
             {"role": asset.role, "file": asset.path.name, "bytes": asset.weight_bytes} for asset in bundle.assets

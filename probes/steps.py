@@ -19,6 +19,7 @@ def gate_id(subject: Subject, gate: str) -> str:
 def gate_step(subject: Subject, gate: str, options: ProbeOptions) -> dict[str, Any]:
     """Run one gate."""
     bench = {"width": options.widest, "prefix": options.prefix, "seed": options.seed, "window": subject.window}
+    bench["soak"] = options.soak
     return {
         "id": gate_id(subject, gate),
         "kind": "gate",
@@ -27,6 +28,11 @@ def gate_step(subject: Subject, gate: str, options: ProbeOptions) -> dict[str, A
         "capacity": options.gate_capacity(subject.window),
         "bench": bench,
     }
+
+
+def placement_step(subject: Subject) -> dict[str, Any]:
+    """Ask where the operations are meant to run."""
+    return {"id": f"{subject.name}/placement", "kind": "placement", "graph": subject.name}
 
 
 def sweep_id(subject: Subject, context: int) -> str:

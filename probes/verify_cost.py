@@ -57,6 +57,7 @@ def judged(
         "plausibility": plausible,
         "host": {"seconds": raw["host_seconds"], "share": raw["host_seconds"] / total if total else 0.0},
         "load": raw["load"],
+        "floor_ms": raw.get("floor_ms", {}),
         "samples": raw["samples"],
     }
 

@@ -31,6 +31,8 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield from _model(files.get("model"))
     for note in report["notes"]:
         yield f"  note: {note}"
+    for chain in report.get("set", ()):
+        yield f"  {chain['statement']}"
     for graph in report["graphs"]:
         yield ""
         yield from _graph(graph, graph["name"] == report["decode_graph"] and len(report["graphs"]) > 1)
@@ -97,6 +99,9 @@ def _costs(costs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             host, anchors = cost["host"], cost["anchors"]
             drift = f", anchors moved {anchors['drift']:.1%} (band {anchors['band']:.1%})" if "drift" in anchors else ""
             yield f"    host time outside forwards {host['share']:.2%}{drift}"
+        if cost.get("floor_ms"):
+            floors = ", ".join(f"S={width} {ms:.3f}" for width, ms in cost["floor_ms"].items())
+            yield f"    a call that computes nothing, in ms: {floors}"
         if cost.get("staircase") and cost["status"] == "ok":
             yield from (f"    {line}" for line in stairs_lines(cost["staircase"], cost["scope"]))
 

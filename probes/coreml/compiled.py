@@ -40,7 +40,13 @@ def read(package: Package) -> Model:
         for key, value in sorted(_mapping(row.get("userDefinedMetadata")).items())
     }
     return Model(
-        kind, about["specification_version"], described, functions, str(row.get("defaultFunctionName") or ""), about, unseen
+        kind,
+        about["specification_version"],
+        described,
+        functions,
+        str(row.get("defaultFunctionName") or ""),
+        about,
+        unseen,
     )
 
 
@@ -57,7 +63,9 @@ def _program(package: Package, kind: str) -> tuple[dict[str, Function], tuple[st
 
 def _signatures(row: Mapping[str, Any], functions: Mapping[str, Function]) -> Iterable[Signature]:
     listed = row.get("functions")
-    several = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    several: list[Mapping[str, Any]] = []
+    if isinstance(listed, list):
+        several = [one for one in listed if isinstance(one, dict)]
     for one in several or [row]:
         name = str(one.get("name") or "main") if several else _only(functions)
         signature = Signature(
@@ -108,7 +116,11 @@ def _list(text: Any) -> list[Any]:
         found = json.loads(text) if isinstance(text, str) and len(text) < 100_000 else text
     except (ValueError, RecursionError):
         return []
-    flat = [item for part in found for item in (part if isinstance(part, list) else [part])] if isinstance(found, list) else []
+    flat = (
+        [item for part in found for item in (part if isinstance(part, list) else [part])]
+        if isinstance(found, list)
+        else []
+    )
     return found if flat and all(isinstance(item, int) and not isinstance(item, bool) for item in flat) else []
 
 

@@ -9,7 +9,6 @@ it. States are kept at their declared type, as every runtime does. Values are dr
 from __future__ import annotations
 
 import copy
-import importlib
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from coremltools.converters.mil.mil import Operation, Var, types
 
 from probes.backend import BackendError
 from probes.coreml.operations import BY_HAND
@@ -77,7 +77,9 @@ class Evaluator:
             states[name] = _rounded(value, op.state.dtype)
             return (states[name],)
         for parameter, names in step.dynamic.items():
-            given = [self._given(one, values) for one in names] if isinstance(names, tuple) else self._given(names, values)
+            given = (
+                [self._given(one, values) for one in names] if isinstance(names, tuple) else self._given(names, values)
+            )
             setattr(op, parameter, given)
             op._input_vars[parameter] = given
         try:
@@ -93,7 +95,7 @@ class Evaluator:
             for parameter in step.dynamic:
                 setattr(op, parameter, None)
                 op._input_vars[parameter] = None
-        several = isinstance(found, tuple | list) and len(step.results) != 1 or isinstance(found, tuple)
+        several = (isinstance(found, tuple | list) and len(step.results) != 1) or isinstance(found, tuple)
         found = tuple(found) if several else (found,)
         if any(one is None for one in found):
             raise EvaluationError(f"{step.kind} `{op.name}` of {step.results}: no value came out")
@@ -130,16 +132,23 @@ def _names(var: Any) -> str | tuple[str, ...]:
     return tuple(one.name for one in var) if isinstance(var, list | tuple) else str(var.name)
 
 
+def _listed(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
+
+
 def _refuse_unsupported(operations: Sequence[Any]) -> None:
-    base = importlib.import_module("coremltools.converters.mil.mil.operation").Operation
     bad: dict[str, list[str]] = {}
     for op in operations:
         known = op.op_type in BY_HAND or op.op_type in (READ, UPDATE, "const") or op.op_type.startswith("constexpr_")
-        if op.blocks or not (known or type(op).value_inference is not base.value_inference):
+        if op.blocks or not (known or type(op).value_inference is not Operation.value_inference):
             bad.setdefault(op.op_type, []).append(op.name)
     if bad:
-        listed = ", ".join(f"{kind} (`{names[0]}`{f' and {len(names) - 1} more' * (len(names) > 1)})" for kind, names in bad.items())
-        raise BackendError(f"the reference has no evaluator for {listed}: unsupported, which says nothing of the program")
+        listed = ", ".join(
+            f"{kind} (`{names[0]}`{f' and {len(names) - 1} more' * (len(names) > 1)})" for kind, names in bad.items()
+        )
+        raise BackendError(
+            f"the reference has no evaluator for {listed}: unsupported, which says nothing of the program"
+        )
 
 
 def _last_uses(operations: Sequence[Any], results: Sequence[str]) -> dict[int, list[str]]:
@@ -149,7 +158,7 @@ def _last_uses(operations: Sequence[Any], results: Sequence[str]) -> dict[int, l
         for var in op.outputs or ():
             last[var.name] = index
         for given in op.inputs.values():
-            for name in () if given is None else (_names(given),) if isinstance(_names(given), str) else _names(given):
+            for name in _listed(_names(given)) if given is not None else ():
                 last[name] = index
     found: dict[int, list[str]] = {}
     for name, index in last.items():
@@ -174,15 +183,14 @@ def _plain(value: Any) -> Any:
 
 def _rounded(array: Any, dtype: Any) -> Any:
     """`array` at the precision of a state's type, as float32."""
-    declared = importlib.import_module("coremltools.converters.mil.mil.types").nptype_from_builtin(dtype)
+    declared = types.nptype_from_builtin(dtype)
     rounded = array.astype(declared)
     return rounded.astype(np.float32) if rounded.dtype.kind == "f" else rounded
 
 
 def _value(name: str, value: Any) -> Any:
     """A variable of coremltools that holds `value` and belongs to no program."""
-    var = importlib.import_module("coremltools.converters.mil.mil.var").Var
-    found = var.__new__(var)
+    found = Var.__new__(Var)
     found.name = name
     found._sym_type = _type(value)
     found._sym_val = SimpleNamespace(val=value)
@@ -196,7 +204,6 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _type(value: Any) -> Any:
-    types = importlib.import_module("coremltools.converters.mil.mil.types")
     if isinstance(value, np.ndarray) and value.ndim:
         return types.tensor(types.numpy_type_to_builtin_type(value.dtype), value.shape)
     if isinstance(value, str):
@@ -213,5 +220,3 @@ def _shapes(op: Any) -> str:
             if var is not None and var.rank:
                 found.append(f"{parameter} {list(var.shape)}")
     return ", ".join(found) or "no tensors"
-
-

@@ -47,7 +47,10 @@ def aligned(enumerated: Sequence[Port]) -> str:
     if len(set(counts.values())) != 1:
         listed = ", ".join(f"{name} has {count}" for name, count in counts.items())
         return f"{listed} shapes, so not every one has a partner"
-    tuples = [" with ".join(str(list(shape)) for shape in shapes) for shapes in zip(*(p.shapes for p in enumerated), strict=True)]
+    tuples = [
+        " with ".join(str(list(shape)) for shape in shapes)
+        for shapes in zip(*(p.shapes for p in enumerated), strict=True)
+    ]
     shown = "; ".join(tuples[:8]) + (f"; and {len(tuples) - 8} more" if len(tuples) > 8 else "")
     return f"{' with '.join(counts)}: {shown}"
 

@@ -15,7 +15,7 @@ def silu(op: Any) -> Any:
 
 
 def conv(op: Any) -> Any:
-    """A convolution over one or two spatial dimensions, in groups: x [n, c_in, *d], weight [c_out, c_in / groups, *k]."""
+    """A convolution over one or two dimensions, in groups: x [n, c_in, *d], weight [c_out, c_in / groups, *k]."""
     x, weight = op.x.val, op.weight.val
     spatial = x.ndim - 2
     if spatial not in (1, 2):
@@ -26,7 +26,7 @@ def conv(op: Any) -> Any:
     extents = [dilation * (size - 1) + 1 for size, dilation in zip(weight.shape[2:], dilations, strict=True)]
     x = np.pad(x, [(0, 0), (0, 0), *_padding(op, x.shape[2:], extents, strides)])
     axes = tuple(range(2, 2 + spatial))
-    windows = np.lib.stride_tricks.sliding_window_view(x, extents, axis=axes)
+    windows = np.lib.stride_tricks.sliding_window_view(x, tuple(extents), axis=axes)  # type: ignore[call-overload]
     step = tuple(slice(None, None, stride) for stride in strides)
     hole = tuple(slice(None, None, dilation) for dilation in dilations)
     windows = windows[(slice(None), slice(None), *step, *hole)]

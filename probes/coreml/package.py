@@ -23,7 +23,7 @@ class PackageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """Where the parts are. `spec` is a serialized `Model` (None in a compiled model, which has `metadata` and `mil`)."""
+    """Where the parts are. `spec` is a serialized `Model`; a compiled model has `metadata` and `mil`."""
 
     root: Path
     spec: Path | None = None
@@ -32,14 +32,16 @@ class Package:
 
     @property
     def weights(self) -> Path | None:
-        """The folder that the weights are in, beside the description."""
-        return self.spec.parent / "weights" if self.spec else None
+        """The folder that the weights of a package are in, beside the description."""
+        return self.spec.parent / "weights" if self.spec and self.spec.parent != self.root else None
 
 
 def locate(path: Path) -> Package:
-    """The parts of the `.mlpackage` or `.mlmodelc` at `path`."""
+    """The parts of the `.mlpackage` or `.mlmodelc` at `path`; a lone `.mlmodel` is a package's description."""
+    if path.suffix == ".mlmodel" and path.is_file():
+        return Package(path.parent, path)
     if not path.is_dir():
-        raise PackageError(f"{path}: {_article(path)} is a folder, and this is a file")
+        raise PackageError(f"{path}: an {path.suffix} is a folder, and this is a file")
     if path.suffix == ".mlmodelc":
         return _compiled(path)
     manifest = path / "Manifest.json"
@@ -70,10 +72,6 @@ def _compiled(path: Path) -> Package:
         metadata=inside(path, metadata, path),
         mil=inside(path, mil, path) if mil.exists() or mil.is_symlink() else None,
     )
-
-
-def _article(path: Path) -> str:
-    return f"an {path.suffix}" if path.suffix.startswith(".m") else f"a {path.suffix}"
 
 
 def _relative(manifest: Path, named: str) -> str:

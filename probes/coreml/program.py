@@ -80,7 +80,7 @@ class Function:
         return None
 
     def baked(self, rows: int) -> str:
-        """The first operation that makes a fixed length of `rows` out of a dynamic one, in words; empty if none does."""
+        """The first operation that makes a fixed `rows` out of a dynamic length, in words; empty if none does."""
         values = self.values()
         for op in self.operations:
             if op.kind in _SHAPES_ONLY or not op.outputs:

@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probes.backend import BackendError, CapacityError, Inspection, OpenOptions, Session
-from probes.coreml.declared import check, longest
+from probes.backend import BackendError, Inspection, OpenOptions, Session
 from probes.coreml.inspection import inspect, limited_for_good, read
 from probes.coreml.package import SPEC_LIMIT, PackageError, inside, locate, read_bytes
+from probes.coreml.session import DeclaredSession
 from probes.coreml.spec import parse
-from probes.feed import feed, widths
-from probes.ports import ports
 from probes.signature import Signature
 
 if TYPE_CHECKING:
@@ -105,41 +103,17 @@ def _load(spec: Any, weights: str) -> Any:
         raise BackendError(f"coremltools cannot load the program ({type(error).__name__}: {text})") from None
 
 
-class ReferenceSession:
+class ReferenceSession(DeclaredSession):
     """One function with its states, which are kept as float32 at the precision of their type."""
 
     def __init__(self, evaluator: Any, signature: Signature, options: OpenOptions) -> None:
-        found = ports(signature, options.vocab)
-        self.signature = signature
-        self.widths = widths(found)
-        self.seconds = 0.0
-        self._feed = feed(signature, found, options.positions, options.vocab)
-        self.vocab = self._feed.vocab
-        self.positions = self._feed.convention
-        self.capacity = longest(signature, found)
-        types = [port.dtype for port in (*found.logits, *signature.states) if port.is_float]
-        self.precision = "float16" if "float16" in types else max(types, default="float32")
-        self._logits = found.logits
+        super().__init__(signature, options)
         self._evaluator = evaluator
-        self._limited = True
         self._states: dict[str, Any] = {}
         self.reset()
 
     def forward(self, tokens: Sequence[int], position: int) -> Rows:
-        import numpy as np
-
-        if not tokens:
-            raise ValueError("a forward needs at least one token")
-        end = position + len(tokens)
-        if self._limited and self.capacity is not None and end > self.capacity:
-            raise CapacityError(f"positions {position}..{end - 1} do not fit a cache of {self.capacity} rows")
-        inputs = self._feed.inputs(tokens, position)
-        check(self.signature, inputs)
-        floats = {name: array.astype(np.float32) if array.dtype.kind == "f" else array for name, array in inputs.items()}
-        outputs = self._evaluator.run(floats, self._states)
-        parts = [np.asarray(outputs[port.name], np.float32) for port in self._logits]
-        joined = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
-        return joined.reshape(-1, joined.shape[-1])
+        return self._rows(self._evaluator.run(self._inputs(tokens, position), self._states))
 
     def states(self) -> dict[str, Array]:
         types = {port.name: port.dtype for port in self.signature.states}
@@ -148,11 +122,7 @@ class ReferenceSession:
     def reset(self, states: Mapping[str, Array] | None = None) -> None:
         import numpy as np
 
-        for port in self.signature.states:
-            given = np.zeros(port.shape, port.dtype) if states is None else states[port.name]
-            if given.shape != port.shape:
-                raise ValueError(f"state {port.name} has shape {given.shape}, not {port.shape}")
-            self._states[port.name] = given.astype(np.float32) if port.is_float else given.copy()
-
-    def overflow(self, allowed: bool) -> None:
-        self._limited = not allowed
+        fresh = self._fresh(states)
+        self._states = {
+            name: one.astype(np.float32) if one.dtype.kind == "f" else one.copy() for name, one in fresh.items()
+        }

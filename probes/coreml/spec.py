@@ -41,9 +41,7 @@ def read(data: bytes, shown: str) -> Model:
     functions = {}
     if kind == "mlProgram":
         functions = {name: _function(name, body) for name, body in sorted(spec.mlProgram.functions.items())}
-        described = tuple(
-            with_program(one, functions[one.name]) if one.name in functions else one for one in described
-        )
+        described = tuple(with_program(one, functions[one.name]) if one.name in functions else one for one in described)
     unseen: tuple[str, ...] = () if kind == "mlProgram" else (_said(kind, spec),)
     missing = [one.name for one in described if kind == "mlProgram" and one.name not in functions]
     unseen += tuple(f"the program has no function {name!r}, which the description names" for name in missing)
@@ -92,8 +90,9 @@ def _port(feature: Any) -> Port:
 
 
 def _function(name: str, body: Any) -> Function:
-    block = body.block_specializations[body.opset] if body.opset in body.block_specializations else None
-    inputs, states = [], []
+    block = body.block_specializations.get(body.opset)
+    inputs: list[Port] = []
+    states: list[Port] = []
     for value in body.inputs:
         port = _typed(value)
         (states if value.type.WhichOneof("type") == "stateType" else inputs).append(port)
@@ -166,7 +165,11 @@ def program_facts(functions: Iterable[Function]) -> dict[str, Any]:
 
 def _said(kind: str, spec: Any) -> str:
     """What a model is that is no ML Program."""
-    parts = {"pipeline": "pipeline", "pipelineClassifier": "pipelineClassifier", "pipelineRegressor": "pipelineRegressor"}
+    parts = {
+        "pipeline": "pipeline",
+        "pipelineClassifier": "pipelineClassifier",
+        "pipelineRegressor": "pipelineRegressor",
+    }
     if kind in parts:
         holder = spec.pipeline if kind == "pipeline" else getattr(spec, kind).pipeline
         kinds = [str(model.WhichOneof("Type")) for model in holder.models]

@@ -8,6 +8,8 @@ from typing import cast
 from probes.gates.gate import Gate
 
 NAMES = ("shape", "rows", "state", "history", "rewind", "repeat")
+ON_REQUEST = ("soak",)
+"""Gates that run only when they are asked for; they come before `repeat`, whose second half is a process of its own."""
 
 
 def gate(name: str) -> Gate:

@@ -20,12 +20,13 @@ Snapshot = dict[str, "Array"]
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
     """`width` is the largest S that will be used; `prefix` the tokens before the compared rows; `window` the largest
-    sliding window that the program shows (0: none seen)."""
+    sliding window that the program shows (0: none seen); `soak` the forwards of the gate `soak`."""
 
     width: int = 16
     prefix: int = 40
     seed: int = 0
     window: int = 0
+    soak: int = 0
 
 
 class Bench:
