@@ -119,6 +119,10 @@ BACKENDS = {
 """Where each backend lives; a new one is a file and a line here."""
 
 
+TAKES = {"coreai": "coreai", "coreml": "coreml", "reference": "coreml"}
+"""The format that each backend reads."""
+
+
 def load(name: str) -> Backend:
     """The backend of that name; raises `BackendError` with an install line when its package is missing."""
     if name not in BACKENDS:

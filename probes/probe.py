@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from probes import bundles, expected, package_set, report, steps
-from probes.backend import BACKENDS
+from probes.backend import BACKENDS, TAKES
 from probes.bundles import INSTALL, Asset, Bundle, BundleError
 from probes.environment import bandwidth, environment
 from probes.gates import NAMES, ON_REQUEST, gate
@@ -39,6 +39,9 @@ def probe(path: Path, options: ProbeOptions, progress: Progress = lambda what, d
     name = options.backend or bundle.backend
     if name not in BACKENDS:
         return _refused(shown, options, [f"{shown}: the backend {name!r} is not part of this version"])
+    if TAKES[name] != bundle.backend:
+        fitting = " or ".join(one for one, taken in TAKES.items() if taken == bundle.backend)
+        return _refused(shown, options, [f"{shown}: the backend {name!r} does not read this; use {fitting}"])
     if bundle.is_set:
         return _probe_set(bundle, name, options, progress)
     return _Probe(bundle, name, options, progress).run()

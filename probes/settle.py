@@ -7,7 +7,8 @@ from collections.abc import Callable
 from probes.backend import Session
 from probes.gates.bench import changed_rows
 from probes.ports import Positions
-from probes.signature import position_axis
+from probes.roles import role_of
+from probes.signature import Port, fixed_axis, position_axis
 
 _AT = 3
 
@@ -16,13 +17,19 @@ def settle(open_as: Callable[[Positions | None], Session]) -> Session:
     """The session under the convention by which a step at position 3 writes row 3.
 
     A position input `[1, ?]` beside a query `[1, ?]` may want the whole range or one position a row. The first is the
-    guess; it stands unless the second, and only the second, writes the right row. Where nothing grows, nothing shows.
+    guess; it stands unless the second, and only the second, writes the right row. Without a cache, nothing shows.
     """
     guessed = open_as(None)
     if guessed.positions is not Positions.RANGE or guessed.widths is not None or _writes_its_row(guessed):
         return guessed
     other = open_as(Positions.ROWS)
     return other if _writes_its_row(other) else open_as(None)
+
+
+def _axis(port: Port) -> int | None:
+    """The dimension that counts positions: the dynamic one, else where a cache of fixed shape has its capacity."""
+    growing = position_axis(port)
+    return fixed_axis(port) if growing is None and role_of(port)[0].is_kv else growing
 
 
 def _writes_its_row(session: Session) -> bool:
@@ -36,7 +43,7 @@ def _writes_its_row(session: Session) -> bool:
         return False
     finally:
         session.reset()
-    axes = {port.name: position_axis(port) for port in session.signature.states}
+    axes = {port.name: _axis(port) for port in session.signature.states}
     return any(
         axis is not None and changed_rows(before[name], after[name], axis) == [_AT] for name, axis in axes.items()
     )

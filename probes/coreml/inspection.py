@@ -11,8 +11,8 @@ from probes.coreml import compiled, marks, spec
 from probes.coreml.package import SPEC_LIMIT, PackageError, locate, read_bytes
 from probes.coreml.program import Model
 
-MEMORY = 4 * 2**30
-"""Address space that reading a description may take: a hostile one of a few megabytes can ask for any amount."""
+ROOM, ROOM_PER_BYTE = 2**30, 4
+"""Address space that reading a description may take: a hostile one asks for fifty times its own size."""
 NOT_SEEN = "sliding windows and gathered experts are not looked for in an ML Program"
 
 
@@ -28,40 +28,44 @@ def read(path: Path) -> Model:
     """The model, whichever form it has."""
     try:
         package = locate(path)
-        with limited(MEMORY):
-            if package.spec is None:
+        if package.spec is None:
+            with limited(ROOM + ROOM_PER_BYTE * size_of(package.mil)):
                 return compiled.read(package)
-            return spec.read(read_bytes(package.root, package.spec, SPEC_LIMIT), package.spec.name)
+        data = read_bytes(package.root, package.spec, SPEC_LIMIT)
+        with limited(ROOM + ROOM_PER_BYTE * len(data)):
+            return spec.read(data, package.spec.name)
     except PackageError as error:
         raise BackendError(str(error)) from None
     except (MemoryError, RecursionError) as error:
         raise BackendError(f"{path.name}: its description needs more than it should ({type(error).__name__})") from None
 
 
-@contextlib.contextmanager
-def limited(size: int) -> Iterator[None]:
-    """At most `size` bytes of address space in all, where the system can limit it."""
-    try:
-        import resource
+def size_of(path: Path | None) -> int:
+    return path.stat().st_size if path else 0
 
-        before = resource.getrlimit(resource.RLIMIT_AS)
-        hard = before[1]
-        resource.setrlimit(resource.RLIMIT_AS, (size if hard == resource.RLIM_INFINITY else min(size, hard), hard))
-    except (ImportError, OSError, ValueError):
-        yield
-        return
+
+@contextlib.contextmanager
+def limited(room: int) -> Iterator[None]:
+    """At most `room` bytes of address space more than now, where the system can limit it."""
+    before = limit_memory(room)
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
+        if before is not None:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def limited_for_good(room: int) -> None:
-    """At most `room` bytes of address space more than now, for the rest of this process, where that can be limited."""
-    with contextlib.suppress(ImportError, OSError, ValueError, IndexError):
+def limit_memory(room: int) -> tuple[int, int] | None:
+    """Limit this process to `room` bytes of address space more than now; the limits before, None where that fails."""
+    try:
         import resource
 
         used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        wanted = used + room
-        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(wanted, hard), hard))
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        ceilings = [used + room, *(one for one in before if one != resource.RLIM_INFINITY)]
+        resource.setrlimit(resource.RLIMIT_AS, (min(ceilings), before[1]))
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
+    return before

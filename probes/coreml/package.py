@@ -7,6 +7,7 @@ package. What is read whole is limited in size; weights are not read.
 from __future__ import annotations
 
 import json
+import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,7 @@ from typing import Any
 SPEC_LIMIT = 512 * 2**20
 """No description of a model is larger: the weights of an ML Program are in a file of their own."""
 JSON_LIMIT = 16 * 2**20
+ENTRIES = 20_000
 
 
 class PackageError(Exception):
@@ -42,6 +44,7 @@ def locate(path: Path) -> Package:
         return Package(path.parent, path)
     if not path.is_dir():
         raise PackageError(f"{path}: an {path.suffix} is a folder, and this is a file")
+    _refuse_links_out(path)
     if path.suffix == ".mlmodelc":
         return _compiled(path)
     manifest = path / "Manifest.json"
@@ -72,6 +75,19 @@ def _compiled(path: Path) -> Package:
         metadata=inside(path, metadata, path),
         mil=inside(path, mil, path) if mil.exists() or mil.is_symlink() else None,
     )
+
+
+def _refuse_links_out(path: Path) -> None:
+    """Links of a package have to stay in it, those to weights as well, whoever reads them later."""
+    count = 0
+    for folder, folders, files in os.walk(path):
+        count += len(folders) + len(files)
+        if count > ENTRIES:
+            raise PackageError(f"{path}: more than {ENTRIES} files; not a sound package")
+        for name in (*folders, *files):
+            item = Path(folder) / name
+            if item.is_symlink():
+                inside(path, item, path)
 
 
 def _relative(manifest: Path, named: str) -> str:

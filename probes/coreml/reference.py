@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probes.backend import BackendError, Inspection, OpenOptions, Session
-from probes.coreml.inspection import inspect, limited_for_good, read
+from probes.coreml.inspection import inspect, limit_memory, read
 from probes.coreml.package import SPEC_LIMIT, PackageError, inside, locate, read_bytes
 from probes.coreml.session import DeclaredSession
 from probes.coreml.spec import parse
@@ -79,7 +79,7 @@ def load(path: Path, limit: int) -> Any:
             f"the weights are {size / 1e9:.1f} GB, and evaluating them takes about four times that in memory: "
             f"--weight-limit {-(-size // 10**9)} does it all the same"
         )
-    limited_for_good(6 * size + _ROOM)
+    limit_memory(6 * size + _ROOM)
     for function in spec.mlProgram.functions.values():
         function.attributes.clear()
         for block in function.block_specializations.values():

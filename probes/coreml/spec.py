@@ -25,8 +25,8 @@ def parse(data: bytes, shown: str) -> Any:
         raise PackageError(f"{shown}: needs more memory than a model's description should; not a sound file") from None
     except Exception as error:
         raise PackageError(
-            f"{shown}: not a Core ML model ({type(error).__name__}: damaged, cut short, or too deeply nested); "
-            "export or download it again"
+            f"{shown}: not a Core ML model ({type(error).__name__}: damaged, cut short, too deeply nested, or "
+            "many times larger in memory); export or download it again"
         ) from None
     if not model.specificationVersion or model.WhichOneof("Type") is None:
         raise PackageError(f"{shown}: a protobuf that describes no model; export or download it again")

@@ -267,10 +267,10 @@ def test_a_missing_path_is_usage_and_another_folder_a_refusal(tmp_path: Path) ->
     assert run(tmp_path, "--fail-on", "never").exit_code == 0
 
 
-def test_a_backend_that_is_not_there_yet(bundle: Callable[[str], Path]) -> None:
-    result = run(bundle("dense"), "--backend", "reference")
+def test_a_backend_of_another_format() -> None:
+    result = run(EXAMPLE, "--backend", "reference")
     assert result.exit_code == 1
-    assert "'reference' is not part of this version" in result.stdout
+    assert "dense.aimodel: the backend 'reference' does not read this; use coreai" in result.stdout
 
 
 def test_output_goes_to_a_file(bundle: Callable[[str], Path], tmp_path: Path) -> None:

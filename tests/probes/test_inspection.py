@@ -235,7 +235,7 @@ def test_inputs_of_each_convention() -> None:
     ("changes", "says"),
     [
         ({"inputs": (Port("inputs_embeds", (1, -1, 64), "float16"), POSITIONS)}, "the query is an embedding"),
-        ({"inputs": (IDS, POSITIONS, Port("causal_mask", (1, 1, -1, -1), "float16"))}, "what to feed to causal_mask"),
+        ({"inputs": (IDS, POSITIONS, Port("update_mask", (1, 1, 96, 1), "float16"))}, "what to feed to update_mask"),
         ({"outputs": (Port("token", (1, -1), "int32"),)}, "no logits"),
         ({"inputs": (Port("pixels", (1, 3, 8, 8), "float16"),)}, "no input looks like token ids"),
     ],
