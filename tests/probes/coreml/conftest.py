@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import warnings
 from collections.abc import Callable
@@ -70,11 +69,3 @@ def _build(name: str, path: Path, folder: Path) -> None:
         built.multifunction(path, folder / "parts", functions)
     else:
         built.build(path, built.Decoder(**RECIPES[name]))
-
-
-def change_manifest(path: Path, name: str) -> None:
-    """Let the manifest name another root model."""
-    file = path / "Manifest.json"
-    data = json.loads(file.read_text())
-    data["itemInfoEntries"][data["rootModelIdentifier"]]["path"] = name
-    file.write_text(json.dumps(data))
