@@ -139,11 +139,13 @@ def test_a_scan_joins_a_package(tmp_path: Path) -> None:
         "schema": "spec-audit.scan/1",
         "graphs": [
             {
-                "id": "export.py:1:main", "script": "export.py", "line": 1, "graph": "main", "bundle": "out/dense.mlpackage",
+                "id": "export.py:1:main", "script": "export.py", "line": 1, "graph": "main",
+                "bundle": "out/dense.mlpackage",
                 "verdict": "out", "reasons": [], "invocation": {"kind": "default", "recipe": "", "argv": []},
                 "facts": {
                     "kind": {"value": "decoder", "evidence": []}, "query": {"value": "static:1", "evidence": []},
-                    "logits": {"value": "all", "evidence": []}, "kv": {"value": "state", "evidence": []}, "states": None,
+                    "logits": {"value": "all", "evidence": []}, "states": None,
+                    "kv": {"value": "state", "evidence": []},
                 },
             }
         ],
