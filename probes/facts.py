@@ -71,13 +71,14 @@ def _rows(signature: Signature, found: Ports, bundle: str) -> Fact[Logits]:
     rows = row_dimension(port)
     if rows == DYNAMIC and width == DYNAMIC:
         return Fact(Logits.ALL, (_at(bundle, port),))
-    if rows == 1 and width == 1:
+    if rows in (1, DYNAMIC) and width == 1:
         return Fact.unknown(ONE_ROW, _at(bundle, port))
     if rows == 1:
         return Fact(Logits.LAST, (_at(bundle, port),))
     if rows == width:
         return Fact(Logits.ALL, (_at(bundle, port),))
-    return Fact.unknown(f"{port} has {rows} rows for a query of {width}", _at(bundle, port))
+    shown = ["a dynamic number of" if count == DYNAMIC else str(count) for count in (rows, width)]
+    return Fact.unknown(f"{port} has {shown[0]} rows for a query of {shown[1]} positions", _at(bundle, port))
 
 
 def row_dimension(port: Port) -> int:

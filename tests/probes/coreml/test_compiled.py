@@ -113,7 +113,7 @@ def test_rows_of_the_metadata(row: dict[str, Any], expected: Port) -> None:
 def test_lines_of_the_program() -> None:
     text = """program(1.3)
 {
-    func decode<ios18>(tensor<int32, [1, ?]> ids, state<tensor<fp16, [1, 2, 64, 8]>> k_cache) [Flexible = tuple<x>((1))] {
+    func decode<ios18>(tensor<int32, [1, ?]> ids, state<tensor<fp16, [1, 2, 64, 8]>> k_cache) [Flexible = t<x>((1))] {
             int32 axis = const()[name = string("axis"), val = int32(0)];
             tensor<fp16, [1, ?, 8]> a, tensor<fp16, [1, ?, 8]> b = split(axis = axis, x = ids)[name = string("split")];
             tensor<fp16, [1, ?, 16]> c = concat(axis = axis, values = (a, b))[name = string("concat")];
