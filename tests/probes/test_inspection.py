@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from probes.backend import NotExecutable
 from probes.facts import facts_of
 from probes.feed import feed, state_shape
 from probes.inspect_coreai import port, programs
-from probes.ports import Positions, guess_positions, ports
+from probes.ports import Positions, guess_positions, most_rows, ports
 from probes.roles import FIXED, role_of
 from probes.signature import Port, Signature, fixed_axis
 from rules.facts import Kind, Kv, Logits, Query, Role, Trait
@@ -229,6 +230,57 @@ def test_inputs_of_each_convention() -> None:
     assert fed(POSITIONS, Positions.ROWS) == [[3, 4]]
     assert fed(Port("offset", (1,), "int32")) == [3]
     assert fed(Port("offset", (), "int32")) == 3
+
+
+@pytest.mark.parametrize(
+    ("mask", "rows", "expected"),
+    [
+        (Port("causal_mask", (1, 1, -1, -1), "float16"), 2, [[[[0, 0, 0, 0, -np.inf], [0, 0, 0, 0, 0]]]]),
+        (Port("causal_mask", (1, 1, -1, 6), "float32"), 1, [[[[0, 0, 0, 0, -np.inf, -np.inf]]]]),
+        (Port("mask", (1, -1, -1), "int32"), 2, [[[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]]),
+        (Port("attention_mask", (1, -1), "int32"), 2, [[1, 1, 1, 1, 1]]),
+        (Port("attention_mask", (1, 6), "int32"), 1, [[1, 1, 1, 1, 0, 0]]),
+        (Port.enumerated("mask", "float16", [(1, 1, 1, 4), (1, 1, 2, 5)]), 1, [[[[0, 0, 0, 0]]]]),
+    ],
+)
+def test_masks_of_a_step_at_position_3(mask: Port, rows: int, expected: Any) -> None:
+    whole = signature(inputs=(IDS, mask))
+    found = ports(whole)
+    assert found.mask == mask
+    fed = feed(whole, found, None, None).inputs([5] * rows, 3)[mask.name]
+    assert (fed.dtype, fed.tolist()) == (mask.dtype, expected)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        Port("mask", (1, -1), "float16"),
+        Port("update_mask", (1, 1, 96, 1), "float16"),
+        Port("bias", (1, 1, -1, -1), "float16"),
+    ],
+)
+def test_what_is_no_mask(mask: Port) -> None:
+    found = ports(signature(inputs=(IDS, mask)))
+    assert (found.mask, found.others) == (None, (mask,))
+
+
+def test_ranges_and_enumerations_of_ports() -> None:
+    ranged = Port.ranged("x", "int32", [(1, 1), (1, -1)], [1, 4])
+    assert (str(ranged), ranged.most(1), ranged.most(0)) == ("x [1,1..?] int32", None, 1)
+    assert Port.ranged("x", "int32", [(1, 1), (4, 4)]) == Port("x", (1, 4), "int32")
+    few = Port.enumerated("x", "int32", [(1, 8), (1, 1)])
+    assert (str(few), few.shape, few.sizes(1), few.most(1)) == ("x [1,1|8] int32", (1, -1), (1, 8), 8)
+    assert Port.enumerated("x", "int32", [(1, 8)]) == Port("x", (1, 8), "int32")
+    assert Port.enumerated("x", "int32", [(1, 8), (8,)], [1, 8]) == Port("x", (1, 8), "int32")
+    for one in (ranged, few, IDS):
+        assert Port.of(one.as_json()) == one
+    assert IDS.as_json() == {"name": IDS.name, "shape": list(IDS.shape), "dtype": IDS.dtype}
+
+
+def test_a_range_limits_what_the_gates_ask() -> None:
+    assert most_rows(signature(inputs=(Port.ranged("input_ids", "int32", [(1, 1), (1, 4)]),))) == 4
+    assert most_rows(signature(inputs=(Port.ranged("input_ids", "int32", [(1, 1), (1, -1)]),))) is None
+    assert most_rows(signature()) is None
 
 
 @pytest.mark.parametrize(

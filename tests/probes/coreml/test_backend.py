@@ -171,7 +171,9 @@ def test_a_reset_is_a_new_state_with_what_was_kept(package: Callable[[str], Path
 def test_a_padded_row_is_noticed(package: Callable[[str], Path], tmp_path: Path) -> None:
     session = opened(package("dense"), tmp_path)
     original = session._model.predict
-    session._model.predict = lambda data, state: {"logits": np.pad(original(data, state)["logits"], [(0, 0), (0, 0), (0, 32)])}
+    session._model.predict = lambda data, state: {
+        "logits": np.pad(original(data, state)["logits"], [(0, 0), (0, 0), (0, 32)])
+    }
     with pytest.raises(RuntimeError, match="came out with 128 columns: padded, or another model"):
         session.forward([1], 0)
 
@@ -234,7 +236,9 @@ def test_a_sweep_becomes_a_table_that_the_plan_reads(package: Callable[[str], Pa
     assert (table["scope"], [point["s"] for point in table["points"]]) == ("device", [1, 2, 3, 4])
 
 
-def test_elsewhere_it_inspects_and_does_not_open(package: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_it_inspects_and_does_not_open(
+    package: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module.sys, "platform", "linux")
     elsewhere = CoreML()
     assert elsewhere.scope == "program"
