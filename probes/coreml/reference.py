@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WEIGHT_LIMIT = 2**30
 """Weights of more bytes are refused unless the caller raises it: as float32 they take about four times their size."""
-_ROOM = 6 * 2**30
+_ROOM = 3 * 2**30
 
 
 class Reference:

@@ -186,6 +186,21 @@ def test_values_that_are_no_numbers_fail_the_shape(package: Callable[[str], Path
     assert (found.verdict, "values that are no numbers" in found.reason) == ("refuted", True)
 
 
+@pytest.mark.parametrize("scale", [1.2, float("nan")])
+def test_a_soak_finds_what_changes_with_time(package: Callable[[str], Path], tmp_path: Path, scale: float) -> None:
+    session = opened(package("dense"), tmp_path)
+    assert gate("soak").run(Bench(session, BenchOptions(width=2, soak=30))).verdict == "confirmed"
+    original, calls = session._model.predict, iter(range(10_000))
+
+    def tiring(data: Any, state: Any) -> Any:
+        return {"logits": original(data, state)["logits"] * (scale if next(calls) > 60 else 1)}
+
+    session._model.predict = tiring
+    found = gate("soak").run(Bench(session, BenchOptions(width=2, soak=60)))
+    assert found.verdict == "refuted"
+    assert "differs from the first of its width" in found.reason
+
+
 def test_placement(package: Callable[[str], Path], tmp_path: Path) -> None:
     options = OpenOptions(0, keep=str(tmp_path), compute_unit="neural-engine")
     assert CoreML(RUNTIME).placement(str(package("dense")), "main", options) == {"neural-engine": 1, "cpu": 1}

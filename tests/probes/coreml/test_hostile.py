@@ -12,7 +12,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from packages import change_manifest
 
@@ -271,3 +273,25 @@ def test_the_child_is_what_reads(package: Callable[[str], Path]) -> None:
     before = set(sys.modules)
     probe(EXAMPLE, ProbeOptions(mode=Mode.INSPECT))
     assert "coremltools.proto.Model_pb2" not in set(sys.modules) - before
+
+
+def test_a_program_that_wants_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 GB for one value: an error of that step, not the end of the machine."""
+    import built_decoders as built
+    from coremltools.converters.mil import Builder as mb
+    from packages import quiet
+
+    class Greedy(built._Body):
+        def feed_forward(self, x: Any, layer: int) -> Any:
+            length = mb.slice_by_index(x=mb.shape(x=x), begin=[1], end=[2])
+            shape = mb.concat(values=[length, np.array([40_000, 100_000], np.int32)], axis=0)
+            return mb.mul(x=x, y=mb.reduce_sum(x=mb.fill(shape=shape, value=np.float16(1)), name=f"greedy{layer}"))
+
+    monkeypatch.setattr(built, "_Body", Greedy)
+    with quiet():
+        path = built.build(tmp_path / "greedy.mlpackage")
+    started = time.monotonic()
+    run = probe(path, ProbeOptions(mode=Mode.ROWS, backend="reference", widths=(1, 2)))
+    assert time.monotonic() - started < 60
+    assert run["verdict"] == "partial"
+    assert all("MemoryError" in gate["reason"] for gate in run["graphs"][0]["gates"])
