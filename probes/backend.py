@@ -52,10 +52,11 @@ class OpenOptions:
 class Inspection:
     """What a bundle says without being run.
 
-    `programs` has, for each entry point, what its program shows beyond descriptors (`windows`: sliding-window sizes,
-    `experts`: whether experts are gathered; `marks`: traits with their details; `notes`; `vocab`: the size of the
-    vocabulary). `unseen` says what was not looked at, `about` is what the file says of itself, and `not_executable` why
-    nothing of it can be run here, if so.
+    `programs` has, for each entry point, what its program shows beyond descriptors: `windows`, sliding-window sizes;
+    `experts`, whether experts are gathered; `marks`, traits with their details; `notes`; `vocab`, the size of the
+    vocabulary; `rows_by`, the operation by whose computed bounds rows are picked, so that their number is unknown.
+    `unseen` says what was not looked at, `about` is what the file says of itself, and `not_executable` why nothing of it
+    can be run here, if so.
     """
 
     signatures: tuple[Signature, ...]

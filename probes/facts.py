@@ -77,8 +77,8 @@ def _rows(signature: Signature, found: Ports, bundle: str) -> Fact[Logits]:
         return Fact(Logits.LAST, (_at(bundle, port),))
     if rows == width:
         return Fact(Logits.ALL, (_at(bundle, port),))
-    shown = ["a dynamic number of" if count == DYNAMIC else str(count) for count in (rows, width)]
-    return Fact.unknown(f"{port} has {shown[0]} rows for a query of {shown[1]} positions", _at(bundle, port))
+    given, asked = ("a dynamic number of" if count == DYNAMIC else str(count) for count in (rows, width))
+    return Fact.unknown(f"{port} has {given} rows for a query of {asked} positions", _at(bundle, port))
 
 
 def row_dimension(port: Port) -> int:

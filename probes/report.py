@@ -5,13 +5,15 @@ Facts have the shape they have in a scan's report, so that the two can be laid s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from probes.gates.gate import Outcome
+from probes.gates.shape import NAME as SHAPE
+from probes.subject import ROWS_BY
 from rules.as_json import facts_as_json, finding_as_json
-from rules.facts import GraphFacts, Kind, Mark, Place, Trait
+from rules.facts import Fact, GraphFacts, Kind, Logits, Mark, Place, Trait
 from rules.verdict import Judgement, Verdict, judge
 from rules.version import NAME, VERSION
 
@@ -53,8 +55,11 @@ def graph(
     }
 
 
-def with_observed(facts: GraphFacts, gates: Iterable[Mapping[str, Any]], bundle: str) -> GraphFacts:
-    """`facts` with the traits that the run showed."""
+def with_observed(facts: GraphFacts, gates: Sequence[Mapping[str, Any]], bundle: str) -> GraphFacts:
+    """`facts` with the traits that the run showed, and the rows that the gate `shape` counted if nothing else told."""
+    counted = next((gate for gate in gates if gate["gate"] == SHAPE and gate["verdict"] == Outcome.CONFIRMED), None)
+    if counted and facts.logits.value is None and facts.logits.reason.startswith(ROWS_BY):
+        facts = replace(facts, logits=Fact(Logits.ALL, (*facts.logits.evidence, Place(bundle, 0, f"gate {SHAPE}"))))
     marks = [
         Mark(Trait(trait), str(detail), (Place(bundle, 0, f"gate {gate['gate']}"),))
         for gate in gates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from probes.backend import NotExecutable
@@ -14,8 +14,10 @@ from probes.gates.gate import Outcome
 from probes.options import Mode, ProbeOptions
 from probes.ports import ports
 from probes.signature import Signature
-from rules.facts import GraphFacts, Kind, Mark, Place, Trait
+from rules.facts import Fact, GraphFacts, Kind, Logits, Mark, Place, Trait
 from rules.verdict import Verdict, judge
+
+ROWS_BY = "rows are picked by computed bounds, so there may be as many as positions or one:"
 
 
 @dataclass(slots=True)
@@ -53,6 +55,8 @@ def subject_of(signature: Signature, programs: Mapping[str, Mapping[str, Any]], 
     marks = [Mark(Trait.MOE, "experts are gathered", where)] if seen.get("experts") else []
     marks += [Mark(Trait(trait), str(detail), where) for trait, detail in seen.get("marks", ())]
     facts = facts_of(signature, bundle.shown, bundle.vocab, marks)
+    if seen.get("rows_by") and facts.logits.value is Logits.ALL:
+        facts = replace(facts, logits=Fact.unknown(f"{ROWS_BY} {seen['rows_by']}", *facts.logits.evidence))
     windows = tuple(int(size) for size in seen.get("windows", ()))
     notes = tuple(f"{state.name}: {state.reason}" for state in facts.states.value or () if state.reason)
     notes += tuple(map(str, seen.get("notes", ())))

@@ -12,16 +12,19 @@ from rules.facts import Trait
 
 
 def seen(signature: Signature, function: Function | None) -> dict[str, Any]:
-    """The `programs` entry of one function: marks (trait, detail), notes, and the vocabulary size, where they show."""
+    """The `programs` entry of one function: marks (trait, detail), notes, the vocabulary size, and `rows_by`."""
     marks = list(_flexibility(signature))
     notes: list[str] = []
-    found: dict[str, Any] = {"vocab": None}
+    found: dict[str, Any] = {"vocab": None, "rows_by": ""}
     if function is not None:
         marks += _unwritten(signature, function)
         notes += _unread(signature, function)
         tokens = ports(signature).tokens
         found["vocab"] = function.vocabulary(tokens.name) if tokens else None
         marks += _baked(signature, function, found["vocab"])
+        logits = ports(signature, found["vocab"]).logits
+        if tokens and logits:
+            found["rows_by"] = function.computed_rows(tokens.name, logits[0].name)
     return {**found, "marks": marks, "notes": notes}
 
 

@@ -11,6 +11,8 @@ from probes.signature import DYNAMIC, Port, Signature
 
 WRITES = frozenset({"write_state", "coreml_update_state"})
 READS = frozenset({"read_state", "coreml_update_state"})
+_PICKS = frozenset({"slice_by_index", "slice_by_size", "gather", "gather_along_axis", "gather_nd"})
+_BOUNDS = ("begin", "end", "size", "indices")
 _SHAPES_ONLY = frozenset({"const", "shape", "range_1d", "read_state", "slice_update"})
 
 
@@ -78,6 +80,44 @@ class Function:
             if op.kind in ("cast", "identity", "select", "add", "greater_equal", "expand_dims", "squeeze", "reshape"):
                 carry |= {port.name for port in op.outputs if any(n in carry for v in op.inputs.values() for n in v)}
         return None
+
+    def computed_rows(self, tokens: str, result: str) -> str:
+        """The operation that picks rows by computed bounds on the way from the tokens to `result`; empty if none does.
+
+        Its output has a dynamic length like that of the query, and may have one row all the same (`x[:, n-1:n]`).
+        """
+        values = self.values()
+        constant = {port.name for op in self.operations if op.kind == "const" for port in op.outputs}
+        carried = {tokens}
+        picks: dict[str, str] = {}
+        makers: dict[str, Operation] = {}
+        for op in self.operations:
+            makers |= {port.name: op for port in op.outputs}
+            if op.kind in _SHAPES_ONLY or op.kind in WRITES or op.kind in READS:
+                continue
+            if any(name in carried for names in op.inputs.values() for name in names):
+                carried |= {port.name for port in op.outputs}
+            bounds = [name for key in _BOUNDS for name in op.inputs.get(key, ())]
+            source = values.get(op.first("x"))
+            by_values = op.kind in _PICKS and any(name not in constant for name in bounds)
+            if (
+                by_values
+                and source is not None
+                and source.name in carried
+                and DYNAMIC in source.shape
+                and source.is_float
+            ):
+                picks |= {port.name: f"{op.kind} `{port.name}`" for port in op.outputs}
+        reached, queue = set(), [result]
+        while queue:
+            name = queue.pop()
+            if name in reached or name not in makers:
+                continue
+            if name in picks:
+                return picks[name]
+            reached.add(name)
+            queue.extend(one for names in makers[name].inputs.values() for one in names)
+        return ""
 
     def baked(self, rows: int) -> str:
         """The first operation that makes a fixed `rows` out of a dynamic length, in words; empty if none does."""

@@ -49,6 +49,9 @@ FACTS: dict[str, tuple[str, str | None, str, str, str, set[str]]] = {
     "window16": ("static:16", "all", "state", "unresolved", "fixed-window", {"mixed-flexibility", "second-bundle"}),
     "static": ("static:1", None, "state", "out", "static-query", {"mixed-flexibility", "second-bundle"}),
     "last_token": ("dynamic", "last", "state", "out", "last-token-only", {"second-bundle"}),
+    # Rows picked by computed bounds: the shapes say dynamic, and there may be one.
+    "computed": ("dynamic", None, "state", "unresolved", "unknown-logits", set()),
+    "computed_all": ("dynamic", None, "state", "unresolved", "unknown-logits", set()),
     "token_out": ("dynamic", "none", "state", "out", "no-logits", set()),
     "hidden_out": ("dynamic", "none", "state", "out", "no-logits", set()),
     "hybrid": ("dynamic", "all", "state", "out", "hybrid-state", {"hybrid-cap"}),

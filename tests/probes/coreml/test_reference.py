@@ -71,7 +71,7 @@ def graphs(path: Path, *arguments: str) -> dict[str, Any]:
     return report
 
 
-@pytest.mark.parametrize("name", ["dense", "position", "one_a_row", "unified", "int4"])
+@pytest.mark.parametrize("name", ["dense", "position", "one_a_row", "unified", "int4", "computed_all"])
 def test_right_programs_are_confirmed(package: Callable[[str], Path], name: str) -> None:
     report = graphs(package(name))
     (graph,) = report["graphs"]
@@ -88,6 +88,7 @@ REFUTED = {
     "wrong_mask": ["gate rows", "gate state"],
     "wrong_mask_position": ["gate rows", "gate state"],
     "last_token": ["rule last-token-only", "gate shape"],
+    "computed": ["gate shape"],
     "static": ["rule static-query"],
     "token_out": ["rule no-logits"],
     "kv_io": ["rule kv-as-io"],
