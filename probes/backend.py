@@ -55,7 +55,7 @@ class Inspection:
     `programs` has, for each entry point, what its program shows beyond descriptors: `windows`, sliding-window sizes;
     `experts`, whether experts are gathered; `marks`, traits with their details; `notes`; `vocab`, the size of the
     vocabulary; `rows_by`, the operation by whose computed bounds rows are picked, so that their number is unknown.
-    `unseen` says what was not looked at, `about` is what the file says of itself, and `not_executable` why nothing of it
+    `unseen` says what was not looked at, `about` what the file says of itself, `not_executable` why nothing of it
     can be run here, if so.
     """
 
