@@ -1,0 +1,251 @@
+"""What a ship review reads: every model of a scan with its probes, its costs and the decision that follows.
+
+All of it is made of reports as plain data (`spec-audit.scan/1`, `probe/1`, `plan/1`), so that a page does not depend on
+whether the scan was just run or read from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rules.costs import Cost, DraftLength, costs_of_plan, costs_of_probe, draft_lengths
+from rules.decision import USABLE, Decision, decide
+from rules.disagree import disagreements
+from rules.fixes import FixedBy
+from rules.join import JoinError, bundle_names, candidates, fits
+from rules.models import base_name
+from rules.speedups import Measured, Predicted, measured, predicted
+from rules.unchecked import unchecked
+from rules.verdict import Verdict
+
+Data = Mapping[str, Any]
+Pairs = frozenset[tuple[str, str]]
+"""A probe's entry point and the identifier of the scan's graph that it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A report that was given beside the scan: its data, the name of its file, and what was written after `#`."""
+
+    data: Data
+    source: str
+    identifier: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """A probe beside a model. It `decides` when it ran the graph that ships; `verdict` is then of that graph."""
+
+    data: Data
+    source: str
+    decides: bool
+    verdict: str
+    costs: tuple[Cost, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    disagreements: tuple[Data, ...] = ()
+
+    @property
+    def says(self) -> bool:
+        """Whether it says anything of the bundle: one that did not come to its end can only refute."""
+        return self.data["status"] != "refused" or self.verdict == "refuted"
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """One model. `costs` come from plans, those of probes stand beside the probe."""
+
+    model: Data
+    primary: Data
+    others: tuple[Data, ...]
+    decision: Decision
+    probes: tuple[Probed, ...] = ()
+    costs: tuple[Cost, ...] = ()
+    drafts: tuple[DraftLength, ...] = ()
+    predicted: tuple[Predicted, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+    @property
+    def deciding(self) -> tuple[Probed, ...]:
+        return tuple(probe for probe in self.probes if probe.decides)
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """`groups` holds the models by decision, none empty. `strays` are probes, and `stray_costs` tables, of no model of
+    this scan; `loose` the graphs that belong to no model: other ways of running a script that a recipe ships."""
+
+    scan: Data
+    groups: tuple[tuple[Decision, tuple[Reviewed, ...]], ...]
+    loose: tuple[Data, ...] = ()
+    strays: tuple[Probed, ...] = ()
+    stray_costs: tuple[Cost, ...] = ()
+
+    @property
+    def models(self) -> tuple[Reviewed, ...]:
+        return tuple(model for _, models in self.groups for model in models)
+
+
+def review(scan: Data, probes: Sequence[Given] = (), plans: Sequence[Given] = ()) -> Review:
+    """Join everything; `JoinError` where a probe or a table may belong to several models."""
+    owners = {graph: model["id"] for model in scan["models"] for graph in model["graphs"]}
+    by_model: dict[str, list[tuple[Given, Pairs]]] = {}
+    strays = []
+    for probe in probes:
+        pairs = _joined(scan, probe, owners)
+        found = {owners[graph] for _, graph in pairs if graph in owners}
+        if len(found) > 1:
+            raise JoinError(_ambiguous(probe, sorted(found)))
+        if found:
+            by_model.setdefault(found.pop(), []).append((probe, frozenset(pairs)))
+        else:
+            strays.append(_probed(probe, frozenset(), "", {}))
+    tables: dict[str, list[tuple[Given, Data]]] = {}
+    stray_tables = []
+    for plan in plans:
+        for table in plan.data["tables"]:
+            name = _table_model(scan, plan, table)
+            if name:
+                tables.setdefault(name, []).append((plan, table))
+            else:
+                stray_tables.append(table)
+    graphs = {graph["id"]: graph for graph in scan["graphs"]}
+    models = [
+        _reviewed(model, graphs, by_model.get(model["id"], []), tables.get(model["id"], [])) for model in scan["models"]
+    ]
+    groups = [(decision, tuple(item for item in models if item.decision is decision)) for decision in Decision]
+    return Review(
+        scan,
+        tuple((decision, items) for decision, items in groups if items),
+        tuple(graph for graph in scan["graphs"] if graph["id"] not in owners),
+        tuple(strays),
+        tuple(cost for table in stray_tables for cost in costs_of_plan([table])),
+    )
+
+
+def _reviewed(
+    model: Data,
+    graphs: Mapping[str, Data],
+    probes: Iterable[tuple[Given, Pairs]],
+    tables: Iterable[tuple[Given, Data]],
+) -> Reviewed:
+    primary = graphs[model["primary"]]
+    joined = tuple(_probed(given, pairs, model["primary"], graphs) for given, pairs in probes)
+    held = [table for _, table in tables]
+    own = {cost.label for probe in joined for cost in probe.costs}
+    costs = tuple(cost for cost in costs_of_plan(held) if cost.label not in own)
+    deciding = [probe for probe in joined if probe.decides]
+    decision = decide(
+        Verdict(model["verdict"]),
+        FixedBy(model["fixable_by"]),
+        [reason["rule"] for reason in primary["reasons"]],
+        [(probe.verdict, str(probe.data["scope"])) for probe in deciding if probe.says],
+    )
+    usable = decision in USABLE
+    drafts = draft_lengths([*(cost for probe in deciding for cost in probe.costs), *costs]) if usable else ()
+    runs = (*(run for probe in deciding for run in probe.measured), *(run for table in held for run in measured(table)))
+    forecast = tuple(row for table in held for row in predicted(table))
+    return Reviewed(
+        model,
+        primary,
+        tuple(graphs[name] for name in model["graphs"] if name != model["primary"]),
+        decision,
+        joined,
+        costs,
+        drafts,
+        forecast,
+        runs,
+        unchecked(model, primary, [probe.data for probe in deciding], [probe.data for probe in joined], costs, runs),
+    )
+
+
+def _probed(given: Given, pairs: Pairs, primary: str, graphs: Mapping[str, Data]) -> Probed:
+    data = given.data
+    own = {graph["name"]: graph["facts"] for graph in data["graphs"]}
+    differ = [
+        found
+        for name, graph in sorted(pairs)
+        if name in own and graph in graphs
+        for found in disagreements(graphs[graph]["facts"], own[name])
+    ]
+    names = {name for name, graph in pairs if graph == primary}
+    verdicts = {graph["verdict"] for graph in data["graphs"] if graph["name"] in names}
+    if data["status"] == "refused":
+        verdict = "refuted" if "refuted" in verdicts else "partial"
+    else:
+        verdict = next((said for said in ("refuted", "partial", "confirmed") if said in verdicts), data["verdict"])
+    return Probed(
+        data,
+        given.source,
+        bool(names),
+        verdict,
+        tuple(costs_of_probe(data)),
+        tuple(row for graph in data["graphs"] for row in measured(graph, str(data["scope"]))),
+        tuple(differ),
+    )
+
+
+def _joined(scan: Data, probe: Given, owners: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Pairs of the probe's graph and the scan's; empty when the scan has no such bundle."""
+    data = probe.data
+    known = {graph["id"] for graph in scan["graphs"]}
+    names = [str(graph["name"]) for graph in data["graphs"]] or [""]
+    if probe.identifier:
+        if probe.identifier not in known and probe.identifier not in {model["id"] for model in scan["models"]}:
+            raise JoinError(f"{probe.source}: the scan has no graph or model {probe.identifier!r}")
+        pairs = _by_name(scan, probe, names, owners)
+        # Whoever names a model says what the bundle is, whatever its entry point is called.
+        primaries = {model["id"]: model["primary"] for model in scan["models"]}
+        chosen = primaries.get(probe.identifier, probe.identifier)
+        return pairs or [(str(data["decode_graph"] or names[0]), chosen)]
+    against = data.get("against")
+    if against:
+        pairs = [(str(item["graph"]), str(item["scan_graph"])) for item in against.get("graphs", ())]
+        for _, graph in pairs:
+            if graph not in known:
+                raise JoinError(
+                    f"{probe.source}: it was compared with the graph {graph!r}, which this scan does not have; give "
+                    f"the scan that it was compared with, or name a model: {probe.source}#MODEL-ID"
+                )
+        return pairs
+    return _by_name(scan, probe, names, owners)
+
+
+def _by_name(scan: Data, probe: Given, names: Sequence[str], owners: Mapping[str, str]) -> list[tuple[str, str]]:
+    primaries = {model["primary"] for model in scan["models"]}
+    pairs = []
+    for name in names:
+        found = [graph["id"] for graph in candidates(scan, bundle_names(probe.data), name or None, probe.identifier)]
+        models = {owners[graph] for graph in found if graph in owners}
+        if len(models) > 1:
+            raise JoinError(_ambiguous(probe, sorted(models)))
+        chosen = [graph for graph in found if graph in primaries] or found
+        pairs += [(name, graph) for graph in chosen[:1]]
+    return pairs
+
+
+def _ambiguous(given: Given, models: Sequence[str]) -> str:
+    return (
+        f"{given.source}: several models of the scan fit ({', '.join(models[:6])}); name the one that was meant: "
+        f"{given.source}#MODEL-ID"
+    )
+
+
+def _table_model(scan: Data, plan: Given, table: Data) -> str:
+    """The model whose costs a plan's table holds: as named, else by the bundle in its label; empty when none is."""
+    if plan.identifier:
+        owners = {graph: model["id"] for model in scan["models"] for graph in model["graphs"]}
+        named = {model["id"] for model in scan["models"]}
+        found = plan.identifier if plan.identifier in named else owners.get(plan.identifier, "")
+        if not found:
+            raise JoinError(f"{plan.source}: the scan has no graph or model {plan.identifier!r}")
+        return found
+    name = base_name(str(table["label"]).partition(":")[0])
+    bundles = {model["id"]: base_name(model["bundle"]) for model in scan["models"]}
+    fitting = [model for model, bundle in bundles.items() if bundle == name]
+    fitting = fitting or [model for model, bundle in bundles.items() if fits(bundle, name)]
+    if len(fitting) > 1:
+        raise JoinError(_ambiguous(plan, fitting))
+    return fitting[0] if fitting else ""
