@@ -34,6 +34,7 @@ def report(files: tuple[str, ...], output: Path | None, source_url: str | None) 
     bundle's name says; FILE#MODEL-ID names another. A probe that ran with --against joins what it was compared with.
     """
     from reports.html import render
+    from reports.wording import plural
     from rules.documents import PLAN, PROBE, SCAN
     from rules.join import JoinError
     from rules.provenance import checked_url
@@ -68,7 +69,7 @@ def report(files: tuple[str, ...], output: Path | None, source_url: str | None) 
     for cost in found.stray_costs:
         exits.say(_plain(f"warning: no model of the scan ships the bundle of the table {cost.label!r}"))
     groups = ", ".join(f"{len(models)} {decision}" for decision, models in found.groups)
-    exits.say(f"{len(found.models)} models: {groups}" if groups else "no models")
+    exits.say(f"{plural(len(found.models), 'model')}: {groups}" if groups else "no model")
     if destination:
         exits.say(f"report: {destination}")
     return exits.OK if scan["graphs"] else exits.NOTHING

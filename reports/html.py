@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -91,6 +92,7 @@ def _environment() -> Environment:
     environment.globals["words"] = page_words
     environment.globals["plural"] = wording.plural
     environment.filters["ticked"] = _ticked
+    environment.filters["breakable"] = _breakable
     return environment
 
 
@@ -103,6 +105,12 @@ def _ticked(text: str) -> Markup:
         Markup("<code>{}</code>").format(part) if at % 2 else Markup.escape(part) for at, part in enumerate(parts)
     )
     return Markup("").join(pieces)
+
+
+def _breakable(text: str) -> Markup:
+    """`text` that may be broken after the signs that join a name's parts."""
+    parts = re.split(r"(?<=[/_#-])(?=.)", wording.plain(text))
+    return Markup("<wbr>").join(Markup.escape(part) for part in parts)
 
 
 def _finalize(value: object) -> object:

@@ -129,6 +129,16 @@ def place(item: Data) -> str:
     return f"{item['path']}:{item['line']}" if item["line"] else str(item["path"])
 
 
+def shared(places: Sequence[Data], before: Sequence[Data]) -> int:
+    """How many places two paths begin with alike; none where that is a single one, which is said as quickly."""
+    count = 0
+    for one, other in zip(places, before, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count if count > 1 or count == len(places) else 0
+
+
 def states(facts: Data) -> str:
     """The states in a few words: `2 kv`, `2 kv + 1 conv`, `none`, `?`."""
     if facts["states"] is None:
@@ -174,9 +184,8 @@ def drafts(items: Sequence[DraftLength]) -> str:
 def sentence(item: Reviewed) -> str:
     """The verdict of a model in one sentence or two."""
     primary = item.primary["reasons"][0]["message"] if item.primary["reasons"] else ""
-    ks = sorted({draft.k for draft in item.drafts})
     if item.decision is Decision.CONFIRMED:
-        return f"Can verify drafts: the source says so and a probe on a device confirms it. {_draft(ks)}"
+        return f"Can verify drafts: the source says so and a probe on a device confirms it. {_draft(item.drafts)}"
     if item.decision is Decision.CONFIRMED_ELSEWHERE:
         where = SCOPES.get(str(_confirming(item).data["scope"]), "")
         return f"Can verify drafts: the source says so, and a probe confirms it {where}."
@@ -212,11 +221,14 @@ def _confirming(item: Reviewed) -> Probed:
     return next(one for one in item.deciding if one.verdict == "confirmed")
 
 
-def _draft(ks: Sequence[int]) -> str:
-    if not ks:
+def _draft(items: Sequence[DraftLength]) -> str:
+    if not items:
         return "No draft length is known to pay."
-    listed = " or ".join(f"K={k}" for k in ks)
-    return f"Draft {listed}."
+    pays = {draft.k: draft.bar for draft in items}
+    listed = (
+        f"K={k}" + ("" if bar is None else f" if a round brings more than {bar:.2f} tokens") for k, bar in pays.items()
+    )
+    return f"Draft {', or '.join(listed)}."
 
 
 def staircase(cost: Cost) -> str:

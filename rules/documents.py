@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rules.fixes import FixedBy
+from rules.verdict import Verdict
+
 SCAN, PROBE, PLAN = "spec-audit.scan/1", "spec-audit.probe/1", "spec-audit.plan/1"
 
 # A class is a type; a list of one shape is a list of it; a mapping lists the keys that must be there.
@@ -110,6 +113,10 @@ _SHAPES: dict[str, Any] = {
 }
 
 
+_VERDICTS = tuple(map(str, Verdict))
+_FIXES = tuple(map(str, FixedBy))
+
+
 class DocumentError(ValueError):
     """What is wrong with a report, and where in it."""
 
@@ -117,7 +124,7 @@ class DocumentError(ValueError):
 def check(data: Any) -> str:
     """The schema of a report that has everything that is relied on; `DocumentError` otherwise."""
     name = data.get("schema") if isinstance(data, Mapping) else None
-    if name not in _SHAPES:
+    if not isinstance(name, str) or name not in _SHAPES:
         raise DocumentError(f"not a report of spec-audit: its schema is none of {', '.join(_SHAPES)}")
     _hold(data, _SHAPES[name], "")
     if name == SCAN:
@@ -163,6 +170,9 @@ def _references(scan: Mapping[str, Any]) -> None:
         for identifier in (model["primary"], *model["graphs"]):
             if identifier not in known:
                 raise DocumentError(f"model {model['id']!r} has a graph {identifier!r} that is not in the report")
-    for graph in scan["graphs"]:
-        if graph["verdict"] not in ("eligible", "out", "unresolved"):
-            raise DocumentError(f"graph {graph['id']!r} has the verdict {graph['verdict']!r}")
+        if model["fixable_by"] not in _FIXES:
+            raise DocumentError(f"model {model['id']!r} is fixable by {model['fixable_by']!r}")
+    for kind in ("graphs", "models"):
+        for item in scan[kind]:
+            if item["verdict"] not in _VERDICTS:
+                raise DocumentError(f"{kind[:-1]} {item['id']!r} has the verdict {item['verdict']!r}")
