@@ -33,7 +33,7 @@ DECISIONS = {
         "confirmed",
         "●",
         "good",
-        "A probe on a device agrees with the source. Drafting can ship.",
+        "A probe on a device agrees with the source. Drafting can ship, with a K that pays.",
     ),
     Decision.CONFIRMED_ELSEWHERE: Words(
         "Eligible, confirmed off the device",
@@ -75,7 +75,7 @@ DECISIONS = {
         "contradicted",
         "≠",
         "bad",
-        "The bundle cannot be what this source exports. Find out which of them is stale.",
+        "The bundle is not what this source exports, or one of the two was misread. Find out before shipping.",
     ),
     Decision.SECOND_BUNDLE: Words(
         "Out, but the same run exports an eligible bundle",
@@ -203,7 +203,7 @@ def sentence(item: Reviewed) -> str:
         )
         return f"Cannot verify drafts as shipped. {said}, and the probe refutes it: {why}."
     if item.decision is Decision.CONTRADICTED:
-        return f"Out in the source ({primary}), yet a probe confirms the bundle: they are not the same graph."
+        return f"Out in the source ({primary}), yet a probe confirms the bundle: one is stale or was misread."
     if item.decision is Decision.UNRESOLVED:
         return f"Not known: {primary}."
     if item.decision is Decision.NO_DECODER:
@@ -301,6 +301,15 @@ def _run(values: Iterable[object]) -> str:
         if numbers == list(range(numbers[0], numbers[-1] + 1)):
             return f"{numbers[0]}..{numbers[-1]}"
     return ", ".join(map(figure, items))
+
+
+def waiver(item: object) -> str:
+    """A waiver in one line: its own sentence, or what it holds."""
+    if not isinstance(item, Mapping):
+        return str(item)
+    if isinstance(item.get("message"), str):
+        return str(item["message"])
+    return ", ".join(f"{key} {value}" for key, value in listed(item))
 
 
 def sentence_case(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from typing import NoReturn
 
 import pytest
 
@@ -20,7 +21,11 @@ def executable() -> str:
     found = next((path for path in map(shutil.which, _NAMES) if path), None)
     if found:
         return found
-    message = f"no browser: none of {', '.join(_NAMES)} is on the PATH (apt-get install chromium)"
+    return missing(f"no browser: none of {', '.join(_NAMES)} is on the PATH (apt-get install chromium)")
+
+
+def missing(message: str) -> NoReturn:
+    """Skip, or fail where a browser is required."""
     if os.environ.get(REQUIRED):
         pytest.fail(message)
     pytest.skip(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import time
@@ -16,13 +17,15 @@ from reports.html import render
 from reports.json_report import document
 from rules.audit import audit
 from rules.review import Given, review
-from tests.reports.browser import ARGUMENTS, SHOTS, executable
+from tests.reports.browser import ARGUMENTS, REQUIRED, SHOTS, executable
 from tests.reports.large import large
 from tests.reports.probe_sample import cost, plan_of, probe
 from tests.reports.sample import sample
 from tests.reports.test_html import PAGES, hostile_page
 
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (pip install '.[dev]')")
+if importlib.util.find_spec("playwright") is None and REQUIRED not in os.environ:
+    pytest.skip("Playwright is not installed (pip install '.[dev]')", allow_module_level=True)
+from playwright import sync_api as playwright
 
 DENSE, FLAG = "m-models-dense-recipe-toml-dense", "m-models-flag-recipe-toml-flag"
 TOWER = "m-tower-py"
@@ -333,3 +336,13 @@ def test_screenshots(visit: Open, name: str, options: dict[str, Any]) -> None:
             (target / f"{which}.pdf").write_bytes(page.pdf(format="A4"))
         else:
             page.screenshot(path=target / f"{which}-{name}.png", full_page=which == "review")
+
+
+def test_a_missing_browser_is_said_and_an_error_where_it_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv(REQUIRED, raising=False)
+    with pytest.raises(pytest.skip.Exception, match="apt-get install chromium"):
+        executable()
+    monkeypatch.setenv(REQUIRED, "1")
+    with pytest.raises(pytest.fail.Exception, match="no browser"):
+        executable()

@@ -269,3 +269,24 @@ def test_a_large_page_is_small_enough() -> None:
     assert (len(found.scan["graphs"]), sum(len(item.probes) for item in found.models)) == (300, 60)
     page = render_review(found, source_url="https://example.org/organisation/repository/blob/main/{path}#L{line}")
     assert len(page.encode()) <= 3_000_000
+
+
+def test_measured_speedups_by_workload() -> None:
+    data = probe()
+    data["graphs"][0]["ab"] = [
+        {"workload": "code", "k": 7, "tokens_per_forward": 2.61, "tokens_per_second": 53.7, "speedup": 1.96,
+         "speedup_low": 1.9, "speedup_high": 2.01, "lossless": True, "budget": 256, "predicted": 1.88},
+        {"workload": "chat", "k": 8, "tokens_per_second": 26.0, "speedup": 0.95, "lossless": False},
+    ]  # fmt: skip
+    text = Page(full(data)).text
+    assert "code 7 2.61 53.7 1.96× 1.90–2.01 yes 256 tokens 1.88×" in text
+    assert "chat 8 - 26.0 0.95× NO not stated -" in text
+
+
+def test_waivers_are_shown() -> None:
+    scan = document(audit(sample()))
+    assert "Waivers in force None." in Page(render_review(review(scan))).text
+    scan["waivers"] = [{"message": "static-query is waived: <old> phone"}, {"rule": "moe", "reason": "measured"}]
+    text = Page(render_review(review(scan))).text
+    assert "static-query is waived: <old> phone" in text
+    assert "rule moe, reason measured" in text

@@ -168,6 +168,10 @@ def test_what_was_not_checked() -> None:
     full = one(review(ONE, [given(probe())]))
     assert any("one context length (848 tokens)" in line for line in full.unchecked)
     assert not any("No probe" in line or "on a device" in line for line in full.unchecked)
+    assert any("speed-up on a workload is not measured" in line for line in full.unchecked)
+    timed = probe()
+    timed["graphs"][0]["ab"] = [{"workload": "code", "k": 7, "speedup": 1.9}]
+    assert not any("is not measured" in line for line in one(review(ONE, [given(timed)])).unchecked)
     off = one(review(ONE, [given(probe(scope="interpreter"))]))
     assert any("Nothing was run on a device" in line for line in off.unchecked)
     still = one(review(ONE, [given(probe(not_run="inspection only", costs=[]))]))
