@@ -160,6 +160,11 @@ def rules(graph: Data) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason["rule"] for reason in graph["reasons"]))
 
 
+def advice(graph: Data) -> tuple[str, ...]:
+    """The advice on a graph, which decides nothing."""
+    return tuple(dict.fromkeys(item["rule"] for item in graph["advice"]))
+
+
 def probe(item: Reviewed) -> str:
     """What the probes of the shipped bundle said, in the table's words."""
     if not item.deciding:

@@ -93,7 +93,7 @@ def _rows(record: Data, above: Data, scope: str) -> Iterator[Measured]:
     said: dict[str, Any] = {**above, **_said(record)}
     inner = _inner(record)
     if inner:
-        passed = {key: said[key] for key in ("workload", "budget") if key in said}
+        passed: dict[str, Any] = {key: said[key] for key in ("workload", "budget") if key in said}
         for item in inner:
             named = {"workload": item["name"]} if _inner(item) and isinstance(item.get("name"), str) else {}
             yield from _rows(item, {**passed, **named}, scope)

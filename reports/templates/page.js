@@ -26,8 +26,9 @@
     const body = document.querySelector(".models tbody");
     const text = document.getElementById("q"), decision = document.getElementById("d"), rule = document.getElementById("r");
     const rows = $("tr", body).map((row, at) => ({
-      row, at, article: document.getElementById(row.dataset.m), cells: [...row.cells].map((cell) => cell.textContent.trim()),
-      text: row.textContent.toLowerCase(), decision: row.dataset.d, rules: row.dataset.r.split(" "),
+      row, at, article: document.getElementById(row.dataset.m),
+      cells: [...row.cells].map((cell) => cell.textContent.trim()),
+      text: `${row.textContent} ${row.dataset.r} ${row.dataset.s}`.toLowerCase(), decision: row.dataset.d, rules: row.dataset.r.split(" "),
     }));
     const groups = new Map();
     for (const { article } of rows) groups.set(article.parentElement, 0);

@@ -122,6 +122,8 @@ def test_filter_by_words(visit: Open) -> None:
     assert rows(page) == [FLAG]
     assert sections(page) == {FLAG}
     assert page.get_by_role("status").inner_text() == "1 of 8 models"
+    page.get_by_label("Search").fill("llamaforcausal")
+    assert rows(page) == [DENSE]  # by its family, which no column shows
     page.get_by_label("Search").fill("no such thing")
     assert rows(page) == []
     assert page.locator(".group h2:visible").filter(has_text="Out").count() == 0
@@ -137,6 +139,9 @@ def test_filter_by_decision_and_rule(visit: Open) -> None:
     page.get_by_label("Rule").select_option("row-kernel")
     assert rows(page) == []
     page.locator("#d").select_option("")
+    page.get_by_label("Rule").select_option("moe")
+    assert rows(page) == ["m-models-vlm-recipe-toml-vlm"]  # by its advice
+    page.get_by_label("Rule").select_option("row-kernel")
     assert rows(page) == ["m-models-kernel-recipe-toml-kernel"]
 
 
