@@ -122,6 +122,10 @@ def test_filter_by_words(visit: Open) -> None:
     assert rows(page) == [FLAG]
     assert sections(page) == {FLAG}
     assert page.get_by_role("status").inner_text() == "1 of 8 models"
+    page.get_by_label("Search").fill("matvec kernel row-kernel")
+    assert rows(page) == []
+    page.get_by_label("Search").fill("row-kernel")
+    assert sections(page) == {"m-models-kernel-recipe-toml-kernel"}  # another of its group is hidden
     page.get_by_label("Search").fill("llamaforcausal")
     assert rows(page) == [DENSE]  # by its family, which no column shows
     page.get_by_label("Search").fill("no such thing")
@@ -262,11 +266,13 @@ def test_the_policy_holds(visit: Open, browser: Any, folder: Path) -> None:
     page.close()
 
 
-def test_print_has_every_model(visit: Open, tmp_path: Path) -> None:
+@pytest.mark.parametrize("script", [True, False])
+def test_print_has_every_model(visit: Open, tmp_path: Path, script: bool) -> None:
     from pypdf import PdfReader
 
-    page = visit("review")
-    page.get_by_role("button", name="Fold all", exact=True).click()
+    page = visit("review", java_script_enabled=script)
+    if script:
+        page.get_by_role("button", name="Fold all", exact=True).click()
     (tmp_path / "page.pdf").write_bytes(page.pdf(format="A4"))
     reader = PdfReader(tmp_path / "page.pdf")
     # A ligature is what it stands for.
