@@ -322,8 +322,11 @@ def sentence_case(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def lossless(value: bool | None) -> str:
-    return {True: "yes", False: "NO", None: "not stated"}[value]
+def lossless(value: bool | None, alone: bool | None) -> str:
+    """Whether the text stayed the same; one that did not is run again alone before it is believed."""
+    if value is None:
+        return "not stated"
+    return "yes" if value else "yes, when run again alone" if alone else "NO"
 
 
 def slugs(identifiers: Iterable[str]) -> dict[str, str]:

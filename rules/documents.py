@@ -34,6 +34,20 @@ _PLATEAU = {"first": int, "last": int, "c_v": (float, None), "bar": (float, None
 _POINT = {"s": int, "median_ms": float, "mad_ms": float, "c_v": float, "c_v_low": float, "c_v_high": float}
 _STAIRS = {"status": str, "reasons": [str], "plateaus": [_PLATEAU], "avoid": [int], "measure_next": [int]}
 _COST = {"status": str, "reasons": [str], "scope": str, "context": int, "points": [_POINT]}
+_NUMBER = (float, None)
+_ROW = {
+    "drafter": str,
+    "policy": str,
+    "status": str,
+    "spoiled": [str],
+    "tokens_per_forward": _NUMBER,
+    "tokens_per_second": _NUMBER,
+    "speedup": _NUMBER,
+    "interval": ([float], None),
+    "predicted": _NUMBER,
+    "lossless": bool,
+}
+_AB = {"reasons": [str], "workloads": [{"name": str, "budget": int, "rows": [_ROW]}]}
 _SHAPES: dict[str, Any] = {
     SCAN: {
         "tool": {"name": str, "version": str},
@@ -131,6 +145,8 @@ def check(data: Any) -> str:
         _references(data)
     elif name == PROBE:
         for graph in data["graphs"]:
+            if graph.get("ab"):
+                _hold(graph["ab"], _AB, "ab")
             for cost in graph["verify_cost"]:
                 if "staircase" in cost:
                     _hold(cost["staircase"], _STAIRS, "staircase")

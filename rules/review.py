@@ -16,7 +16,7 @@ from rules.disagree import disagreements
 from rules.fixes import FixedBy
 from rules.join import JoinError, bundle_names, candidates, fits
 from rules.models import base_name
-from rules.speedups import Measured, Predicted, measured, predicted
+from rules.speedups import Measured, Predicted, measured, predicted, recorded
 from rules.unchecked import unchecked
 from rules.verdict import Verdict
 
@@ -145,7 +145,7 @@ def _reviewed(
     )
     usable = decision in USABLE
     drafts = draft_lengths([*(cost for probe in deciding for cost in probe.costs), *costs]) if usable else ()
-    runs = (*(run for probe in deciding for run in probe.measured), *(run for table in held for run in measured(table)))
+    runs = (*(run for probe in deciding for run in probe.measured), *(run for table in held for run in recorded(table)))
     forecast = tuple(row for table in held for row in predicted(table))
     return Reviewed(
         model,

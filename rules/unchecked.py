@@ -64,6 +64,8 @@ def _of_probe(probe: Data) -> Iterator[str]:
             if not gate["ran"]
         )
         yield from _of_costs(graph)
+        record = graph.get("ab") or {}
+        yield from (f"The runs with drafts of {graph['name']}: {reason}." for reason in record.get("reasons", ()))
 
 
 def _of_costs(graph: Data) -> Iterable[str]:

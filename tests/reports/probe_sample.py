@@ -113,3 +113,26 @@ def plan_of(label: str, scope: str = "device") -> dict[str, Any]:
     """A plan of one table that was measured elsewhere, with predictions."""
     times = {s: [MS * c_v] for s, c_v in LEVELS.items()}
     return plan([Table("phone.csv", label, scope, times, context=512)], parse("0.7"))
+
+
+def ab_row(policy: str = "K=7", **said: Any) -> dict[str, Any]:
+    """A row of an A/B record."""
+    return {
+        "drafter": "ngram",
+        "policy": policy,
+        "status": "valid",
+        "spoiled": [],
+        "tokens_per_forward": 2.61,
+        "tokens_per_second": 53.7,
+        "speedup": 1.96,
+        "interval": [1.9, 2.01],
+        "predicted": 1.88,
+        "lossless": True,
+        "rerun": None,
+        **said,
+    }
+
+
+def ab(*rows: dict[str, Any], reasons: Sequence[str] = ()) -> dict[str, Any]:
+    """An A/B record of one workload."""
+    return {"reasons": list(reasons), "workloads": [{"name": "code", "budget": 256, "rows": list(rows)}]}

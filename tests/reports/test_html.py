@@ -20,7 +20,7 @@ from rules.review import Given, review
 from rules.verdict import Verdict
 from tests.conftest import Snapshot
 from tests.reports.large import large
-from tests.reports.probe_sample import cost, gate, plan_of, probe
+from tests.reports.probe_sample import ab, ab_row, cost, gate, plan_of, probe
 from tests.reports.sample import EVIL, hostile, sample
 from tests.rules.graphs import graph
 
@@ -273,14 +273,15 @@ def test_a_large_page_is_small_enough() -> None:
 
 def test_measured_speedups_by_workload() -> None:
     data = probe()
-    data["graphs"][0]["ab"] = [
-        {"workload": "code", "k": 7, "tokens_per_forward": 2.61, "tokens_per_second": 53.7, "speedup": 1.96,
-         "speedup_low": 1.9, "speedup_high": 2.01, "lossless": True, "budget": 256, "predicted": 1.88},
-        {"workload": "chat", "k": 8, "tokens_per_second": 26.0, "speedup": 0.95, "lossless": False},
-    ]  # fmt: skip
+    spoiled = ab_row("K=8", status="spoiled", spoiled=["the baseline left its band"], speedup=2.1)
+    failed = ab_row("K=4", lossless=False, interval=None, speedup=0.95, predicted=None)
+    data["graphs"][0]["ab"] = ab(ab_row(), spoiled, failed, ab_row("K=5", lossless=False, rerun={"lossless": True}))
     text = Page(full(data)).text
-    assert "code 7 2.61 53.7 1.96× 1.90–2.01 yes 256 tokens 1.88×" in text
-    assert "chat 8 - 26.0 0.95× NO not stated -" in text
+    assert "code K=7 ngram 2.61 53.7 1.96× 1.90–2.01 yes 256 tokens 1.88×" in text
+    assert "code K=8 ngram 2.61 53.7 left out: the baseline left its band yes" in text
+    assert "2.10×" not in text
+    assert "code K=4 ngram 2.61 53.7 0.95× NO 256 tokens -" in text
+    assert "yes, when run again alone" in text
 
 
 def test_waivers_are_shown() -> None:

@@ -12,7 +12,7 @@ from rules.examples import DENSE, HYBRID, PINNED
 from rules.facts import Graph, Scan
 from rules.join import JoinError
 from rules.review import Given, Review, Reviewed, review
-from tests.reports.probe_sample import cost, plan_of, probe
+from tests.reports.probe_sample import ab, ab_row, cost, plan_of, probe
 from tests.rules.graphs import graph
 
 RECIPE = "models/dense/recipe.toml#dense"
@@ -170,8 +170,9 @@ def test_what_was_not_checked() -> None:
     assert not any("No probe" in line or "on a device" in line for line in full.unchecked)
     assert any("speed-up on a workload is not measured" in line for line in full.unchecked)
     timed = probe()
-    timed["graphs"][0]["ab"] = [{"workload": "code", "k": 7, "speedup": 1.9}]
+    timed["graphs"][0]["ab"] = ab(ab_row(), reasons=["chat was not run to its end"])
     assert not any("is not measured" in line for line in one(review(ONE, [given(timed)])).unchecked)
+    assert any("chat was not run to its end" in line for line in one(review(ONE, [given(timed)])).unchecked)
     off = one(review(ONE, [given(probe(scope="interpreter"))]))
     assert any("Nothing was run on a device" in line for line in off.unchecked)
     still = one(review(ONE, [given(probe(not_run="inspection only", costs=[]))]))
