@@ -48,6 +48,14 @@ _ROW = {
     "lossless": bool,
 }
 _AB = {"reasons": [str], "workloads": [{"name": str, "budget": int, "rows": [_ROW]}]}
+_CHOICE = {
+    "bundle": str,
+    "workload": str,
+    "budget": int,
+    "drafter": str,
+    "policies": [{"policy": str, "mean_c_v": float, "tokens_per_forward": float, "speedup": float}],
+    "best": (str, None),
+}
 _SHAPES: dict[str, Any] = {
     SCAN: {
         "tool": {"name": str, "version": str},
@@ -143,6 +151,8 @@ def check(data: Any) -> str:
     _hold(data, _SHAPES[name], "")
     if name == SCAN:
         _references(data)
+    elif name == PLAN:
+        _hold(data.get("workloads", []), [_CHOICE], "workloads")
     elif name == PROBE:
         for graph in data["graphs"]:
             if graph.get("ab"):

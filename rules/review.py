@@ -16,7 +16,7 @@ from rules.disagree import disagreements
 from rules.fixes import FixedBy
 from rules.join import JoinError, bundle_names, candidates, fits
 from rules.models import base_name
-from rules.speedups import Measured, Predicted, measured, predicted, recorded
+from rules.speedups import Measured, Predicted, chosen, measured, predicted, recorded
 from rules.unchecked import unchecked
 from rules.verdict import Verdict
 
@@ -103,6 +103,7 @@ def review(scan: Data, probes: Sequence[Given] = (), plans: Sequence[Given] = ()
         else:
             strays.append(_probed(probe, frozenset(), "", {}))
     tables: dict[str, list[tuple[Given, Data]]] = {}
+    choices: dict[str, list[Data]] = {}
     stray_tables = []
     for plan in plans:
         for table in plan.data["tables"]:
@@ -111,9 +112,15 @@ def review(scan: Data, probes: Sequence[Given] = (), plans: Sequence[Given] = ()
                 tables.setdefault(name, []).append((plan, table))
             else:
                 stray_tables.append(table)
+        for workload in plan.data.get("workloads", ()):
+            name = _table_model(scan, plan, {"label": workload["bundle"]})
+            choices.setdefault(name, []).append(workload)
     graphs = {graph["id"]: graph for graph in scan["graphs"]}
     models = [
-        _reviewed(model, graphs, by_model.get(model["id"], []), tables.get(model["id"], [])) for model in scan["models"]
+        _reviewed(
+            model, graphs, by_model.get(model["id"], []), tables.get(model["id"], []), choices.get(model["id"], [])
+        )
+        for model in scan["models"]
     ]
     groups = [(decision, tuple(item for item in models if item.decision is decision)) for decision in Decision]
     return Review(
@@ -130,6 +137,7 @@ def _reviewed(
     graphs: Mapping[str, Data],
     probes: Iterable[tuple[Given, Pairs]],
     tables: Iterable[tuple[Given, Data]],
+    choices: Iterable[Data],
 ) -> Reviewed:
     primary = graphs[model["primary"]]
     joined = tuple(_probed(given, pairs, model["primary"], graphs) for given, pairs in probes)
@@ -146,7 +154,10 @@ def _reviewed(
     usable = decision in USABLE
     drafts = draft_lengths([*(cost for probe in deciding for cost in probe.costs), *costs]) if usable else ()
     runs = (*(run for probe in deciding for run in probe.measured), *(run for table in held for run in recorded(table)))
-    forecast = tuple(row for table in held for row in predicted(table))
+    forecast = (
+        *(row for workload in choices for row in chosen(workload)),
+        *(row for table in held for row in predicted(table)),
+    )
     return Reviewed(
         model,
         primary,

@@ -11,15 +11,18 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What a plan expects of one K under the acceptance that it was given."""
+    """What a plan expects of one draft length: of a workload whose rounds were recorded (`label` and `budget` say
+    which), or of the acceptance that the plan was given. `cost` is the mean c_v of a round; `best` the plan's choice.
+    """
 
     label: str
     scope: str
-    k: int
-    c_v: float
+    policy: str
+    cost: float
     tokens_per_round: float
-    tokens_per_second: float
     speedup: float
+    budget: int | None = None
+    best: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,26 @@ def predicted(table: Data) -> Iterator[Predicted]:
             yield Predicted(
                 str(table["label"]),
                 str(table["scope"]),
-                row["k"],
+                f"K={row['k']}",
                 row["c_v"],
                 row["tokens_per_round"],
-                row["tokens_per_second"],
                 row["speedup"],
             )
+
+
+def chosen(workload: Data) -> Iterator[Predicted]:
+    """The policies of a plan's workload, as it orders them: recorded rounds on a table of costs."""
+    for row in workload["policies"]:
+        yield Predicted(
+            f"{workload['workload']}, {workload['drafter']}",
+            str(workload.get("scope") or ""),
+            str(row["policy"]),
+            row["mean_c_v"],
+            row["tokens_per_forward"],
+            row["speedup"],
+            workload["budget"],
+            row["policy"] == workload["best"],
+        )
 
 
 def measured(graph: Data, scope: str) -> Iterator[Measured]:

@@ -138,8 +138,8 @@ def test_plans_join_by_the_bundle_in_their_label() -> None:
     found = one(review(ONE, (), [given(plan_of("model.aimodel"))]))
     assert [draft.k for draft in found.drafts] == [2, 7]
     assert found.decision is Decision.UNPROBED
-    assert {row.k for row in found.predicted} >= {2, 7}
-    assert 0 not in {row.k for row in found.predicted}
+    assert {row.policy for row in found.predicted} >= {"K=2", "K=7"}
+    assert "K=0" not in {row.policy for row in found.predicted}
     stray = review(ONE, (), [given(plan_of("phone"))])
     assert (len(stray.stray_costs), stray.models[0].costs) == (1, ())
     with pytest.raises(JoinError, match="several models"):
@@ -184,3 +184,13 @@ def test_what_was_not_checked() -> None:
 def test_order_and_groups() -> None:
     found = review(TWO)
     assert [decision for decision, _ in found.groups] == [Decision.UNPROBED, Decision.LINE]
+
+
+def test_the_choices_of_a_plan_join_by_their_bundle() -> None:
+    policies = [{"policy": "K=2", "mean_c_v": 1.02, "tokens_per_forward": 1.9, "speedup": 1.86}]
+    choice = {"bundle": "model.aimodel:main", "workload": "code", "budget": 256, "drafter": "ngram", "scope": "device"}
+    data = plan_of("phone") | {"tables": [], "workloads": [choice | {"policies": policies, "best": "K=2"}]}
+    (row,) = one(review(ONE, (), [given(data)])).predicted
+    assert (row.label, row.policy, row.speedup, row.budget, row.best) == ("code, ngram", "K=2", 1.86, 256, True)
+    with pytest.raises(JoinError, match="several models"):
+        review(TWO, (), [given(data)])

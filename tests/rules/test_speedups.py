@@ -50,5 +50,5 @@ def test_a_plans_record() -> None:
 
 def test_predictions_leave_out_no_drafts() -> None:
     rows = list(predicted(plan_of("x")["tables"][0]))
-    assert [row.k for row in rows] == list(range(1, 12))
+    assert [row.policy for row in rows] == [f"K={k}" for k in range(1, 12)]
     assert all(row.speedup > 0 for row in rows)
