@@ -10,28 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rules.attach import Given, ambiguous, probe_graphs, table_model
 from rules.costs import Cost, DraftLength, costs_of_plan, costs_of_probe, draft_lengths
 from rules.decision import USABLE, Decision, decide
 from rules.disagree import disagreements
 from rules.fixes import FixedBy
-from rules.join import JoinError, bundle_names, candidates, fits
-from rules.models import base_name
+from rules.join import JoinError
 from rules.speedups import Measured, Predicted, chosen, measured, predicted, recorded
 from rules.unchecked import unchecked
 from rules.verdict import Verdict
 
+__all__ = ["Given", "JoinError", "Probed", "Review", "Reviewed", "review"]
+
 Data = Mapping[str, Any]
 Pairs = frozenset[tuple[str, str]]
 """A probe's entry point and the identifier of the scan's graph that it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A report that was given beside the scan: its data, the name of its file, and what was written after `#`."""
-
-    data: Data
-    source: str
-    identifier: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +87,10 @@ def review(scan: Data, probes: Sequence[Given] = (), plans: Sequence[Given] = ()
     by_model: dict[str, list[tuple[Given, Pairs]]] = {}
     strays = []
     for probe in probes:
-        pairs = _joined(scan, probe, owners)
+        pairs = probe_graphs(scan, probe, owners)
         found = {owners[graph] for _, graph in pairs if graph in owners}
         if len(found) > 1:
-            raise JoinError(_ambiguous(probe, sorted(found)))
+            raise JoinError(ambiguous(probe, sorted(found)))
         if found:
             by_model.setdefault(found.pop(), []).append((probe, frozenset(pairs)))
         else:
@@ -107,13 +100,13 @@ def review(scan: Data, probes: Sequence[Given] = (), plans: Sequence[Given] = ()
     stray_tables = []
     for plan in plans:
         for table in plan.data["tables"]:
-            name = _table_model(scan, plan, table)
+            name = table_model(scan, plan, table)
             if name:
                 tables.setdefault(name, []).append((plan, table))
             else:
                 stray_tables.append(table)
         for workload in plan.data.get("workloads", ()):
-            name = _table_model(scan, plan, {"label": workload["bundle"]})
+            name = table_model(scan, plan, {"label": workload["bundle"]})
             choices.setdefault(name, []).append(workload)
     graphs = {graph["id"]: graph for graph in scan["graphs"]}
     models = [
@@ -196,67 +189,3 @@ def _probed(given: Given, pairs: Pairs, primary: str, graphs: Mapping[str, Data]
         tuple(row for graph in data["graphs"] for row in measured(graph, str(data["scope"]))),
         tuple(differ),
     )
-
-
-def _joined(scan: Data, probe: Given, owners: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Pairs of the probe's graph and the scan's; empty when the scan has no such bundle."""
-    data = probe.data
-    known = {graph["id"] for graph in scan["graphs"]}
-    names = [str(graph["name"]) for graph in data["graphs"]] or [""]
-    if probe.identifier:
-        if probe.identifier not in known and probe.identifier not in {model["id"] for model in scan["models"]}:
-            raise JoinError(f"{probe.source}: the scan has no graph or model {probe.identifier!r}")
-        pairs = _by_name(scan, probe, names, owners)
-        # Whoever names a model says what the bundle is, whatever its entry point is called.
-        primaries = {model["id"]: model["primary"] for model in scan["models"]}
-        chosen = primaries.get(probe.identifier, probe.identifier)
-        return pairs or [(str(data["decode_graph"] or names[0]), chosen)]
-    against = data.get("against")
-    if against:
-        pairs = [(str(item["graph"]), str(item["scan_graph"])) for item in against.get("graphs", ())]
-        for _, graph in pairs:
-            if graph not in known:
-                raise JoinError(
-                    f"{probe.source}: it was compared with the graph {graph!r}, which this scan does not have; give "
-                    f"the scan that it was compared with, or name a model: {probe.source}#MODEL-ID"
-                )
-        return pairs
-    return _by_name(scan, probe, names, owners)
-
-
-def _by_name(scan: Data, probe: Given, names: Sequence[str], owners: Mapping[str, str]) -> list[tuple[str, str]]:
-    primaries = {model["primary"] for model in scan["models"]}
-    pairs = []
-    for name in names:
-        found = [graph["id"] for graph in candidates(scan, bundle_names(probe.data), name or None, probe.identifier)]
-        models = {owners[graph] for graph in found if graph in owners}
-        if len(models) > 1:
-            raise JoinError(_ambiguous(probe, sorted(models)))
-        chosen = [graph for graph in found if graph in primaries] or found
-        pairs += [(name, graph) for graph in chosen[:1]]
-    return pairs
-
-
-def _ambiguous(given: Given, models: Sequence[str]) -> str:
-    return (
-        f"{given.source}: several models of the scan fit ({', '.join(models[:6])}); name the one that was meant: "
-        f"{given.source}#MODEL-ID"
-    )
-
-
-def _table_model(scan: Data, plan: Given, table: Data) -> str:
-    """The model whose costs a plan's table holds: as named, else by the bundle in its label; empty when none is."""
-    if plan.identifier:
-        owners = {graph: model["id"] for model in scan["models"] for graph in model["graphs"]}
-        named = {model["id"] for model in scan["models"]}
-        found = plan.identifier if plan.identifier in named else owners.get(plan.identifier, "")
-        if not found:
-            raise JoinError(f"{plan.source}: the scan has no graph or model {plan.identifier!r}")
-        return found
-    name = base_name(str(table["label"]).partition(":")[0])
-    bundles = {model["id"]: base_name(model["bundle"]) for model in scan["models"]}
-    fitting = [model for model, bundle in bundles.items() if bundle == name]
-    fitting = fitting or [model for model, bundle in bundles.items() if fits(bundle, name)]
-    if len(fitting) > 1:
-        raise JoinError(_ambiguous(plan, fitting))
-    return fitting[0] if fitting else ""

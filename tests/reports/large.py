@@ -10,7 +10,7 @@ from rules.audit import audit
 from rules.examples import DENSE, HYBRID, PINNED, TOWER, logits, query
 from rules.facts import Fact, FileResult, FileStatus, Graph, GraphFacts, Logits, Place, Scan, State
 from rules.review import Given, Review, review
-from tests.reports.probe_sample import cost, probe
+from tests.reports.probe_sample import ab, ab_row, cost, probe
 from tests.rules.graphs import change, graph
 
 GRAPHS, PROBES = 300, 60
@@ -25,13 +25,14 @@ def large() -> Review:
     files = tuple(
         FileResult(f"conversion/family_{at % 9}/export_model_{at}.py", FileStatus.EXPORTS) for at in range(120)
     )
-    probes = [
-        Given(
-            probe(f"model_{2 * at}_decode_0.aimodel", costs=[cost(context=512), cost(context=4096)]), f"probe-{at}.json"
-        )
-        for at in range(PROBES)
-    ]
+    probes = [Given(_probe(f"model_{2 * at}_decode_0.aimodel"), f"probe-{at}.json") for at in range(PROBES)]
     return review(document(audit(Scan("a/large/zoo", files, graphs))), probes)
+
+
+def _probe(bundle: str) -> dict[str, Any]:
+    data = probe(bundle, costs=[cost(context=512), cost(context=4096)])
+    data["graphs"][0]["ab"] = ab(*(ab_row(policy) for policy in ("K=2", "K=7", "adaptive:7")))
+    return data
 
 
 def _graph(model: int, step: int, facts: GraphFacts) -> Graph:
