@@ -19,7 +19,7 @@ from rules.audit import audit
 from rules.review import Given, review
 from tests.reports.browser import ARGUMENTS, REQUIRED, SHOTS, executable
 from tests.reports.large import large
-from tests.reports.probe_sample import cost, plan_of, probe
+from tests.reports.probe_sample import ab, ab_row, cost, plan_of, probe
 from tests.reports.sample import sample
 from tests.reports.test_html import PAGES, hostile_page
 
@@ -48,8 +48,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages as files: everything, everything large, everything hostile, nothing."""
     folder = tmp_path_factory.mktemp("pages")
     data = document(audit(sample()))
+    device = probe(costs=[cost(context=848), cost(context=4096)])
+    spoiled = ab_row("K=8", status="spoiled", spoiled=["the baseline left its band"])
+    device["graphs"][0]["ab"] = ab(ab_row(), spoiled, ab_row("adaptive:7", lossless=False))
     given = [
-        Given(probe(costs=[cost(context=848), cost(context=4096)]), "device.json", "models/dense/recipe.toml#dense"),
+        Given(device, "device.json", "models/dense/recipe.toml#dense"),
         Given(probe("stray.aimodel", scope="interpreter"), "stray.json"),
     ]
     pages = {
