@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ELSEWHERE = {
     "plan": ("probes.cli:plan", "Say which draft lengths pay on a measured verify-cost table."),
     "probe": ("probes.cli:probe", "Open a bundle, check what the scan claims, and measure it."),
+    "report": ("auditor.report_command:report", "Write the page that a ship review reads."),
 }
 
 
@@ -143,6 +144,7 @@ def scan(
     from dataclasses import replace
 
     from auditor import targets
+    from auditor.origin import provenance
     from auditor.request import ScanRequest
     from rules.audit import audit
     from rules.expect import FailOn, fails
@@ -164,6 +166,7 @@ def scan(
     from auditor.scan import scan as run
 
     found = audit(replace(run(request), root=shown), settings.expect)
+    found = replace(found, provenance=provenance(request, settings, config, recipes, checkpoints, libraries))
     exits.clear_progress()
     _write(found, chosen, destination)
     _summary(found, destination)

@@ -15,6 +15,7 @@ from typing import Any
 
 from auditor.recipes import KEYS, RecipeSettings
 from rules.expect import Expectation, FailOn
+from rules.provenance import checked_url
 from rules.verdict import Verdict
 
 PYPROJECT = "pyproject.toml"
@@ -42,6 +43,7 @@ class Config:
     jobs: int | None = None
     no_cache: bool | None = None
     expect: tuple[Expectation, ...] = ()
+    source_url: str = ""
 
     def recipe_settings(self, glob: str | None) -> RecipeSettings:
         """The settings of recipes; `glob` from the command line wins."""
@@ -121,6 +123,10 @@ def _text(value: Any, _: Path) -> str:
     return value
 
 
+def _url(value: Any, folder: Path) -> str:
+    return checked_url(_text(value, folder))
+
+
 def _path(value: Any, folder: Path) -> Path:
     return folder / _text(value, folder)
 
@@ -192,4 +198,5 @@ _READERS: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
     "jobs": ("jobs", _count),
     "no-cache": ("no_cache", _flag),
     "expect": ("expect", _expect),
+    "source-url": ("source_url", _url),
 }

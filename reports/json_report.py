@@ -10,6 +10,7 @@ from rules.audit import Audit
 from rules.expect import Broken
 from rules.fixes import Judged
 from rules.models import Model
+from rules.provenance import Provenance
 from rules.rule import Finding
 from rules.version import NAME, VERSION
 
@@ -34,6 +35,7 @@ def document(audit: Audit) -> dict[str, Any]:
         "models": [_model(model) for model in audit.models],
         "expectations": [_expectation(broken) for broken in audit.broken],
         "warnings": list(audit.scan.warnings),
+        "provenance": _provenance(audit.provenance),
     }
 
 
@@ -93,4 +95,13 @@ def _expectation(broken: Broken) -> dict[str, Any]:
         "model": broken.model,
         "got": str(broken.got) if broken.got else None,
         "message": broken.message,
+    }
+
+
+def _provenance(held: Provenance) -> dict[str, Any]:
+    return {
+        "command": list(held.command),
+        "configuration": held.configuration or None,
+        "commit": held.commit or None,
+        "source_url": held.source_url or None,
     }

@@ -15,6 +15,8 @@ NOT_KNOWN = "?"
 
 def plain(text: str) -> str:
     """`text` on one line; characters that steer a terminal or reorder text appear as `\\x1b`, `\\u202e`."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(_escaped(char) if unicodedata.category(char) in _STEERING else char for char in text)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from rules.expect import Broken, Expectation, broken
 from rules.facts import Scan
 from rules.fixes import Judged, judge_graph
 from rules.models import Model, models
+from rules.provenance import Provenance
 from rules.verdict import Verdict
 
 
@@ -22,6 +23,7 @@ class Audit:
     graphs: tuple[Judged, ...]
     models: tuple[Model, ...]
     broken: tuple[Broken, ...] = ()
+    provenance: Provenance = field(default_factory=Provenance)
 
     @cached_property
     def by_id(self) -> dict[str, Judged]:

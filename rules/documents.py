@@ -1,0 +1,204 @@
+"""Reports that come back as files: what has to be in them before anything is made of them.
+
+The contracts are `reports/schemas/`; this checks the part that joins and pages rely on, so that a file that was cut or
+edited is an error with its path and not a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rules.fixes import FixedBy
+from rules.verdict import Verdict
+
+SCAN, PROBE, PLAN = "spec-audit.scan/1", "spec-audit.probe/1", "spec-audit.plan/1"
+
+# A class is a type; a list of one shape is a list of it; a mapping lists the keys that must be there.
+_PLACE = {"path": str, "line": int, "note": str}
+_FACT = {"value": (str, None), "evidence": [_PLACE], "reason": str}
+_STATE = {"name": str, "role": str, "shape": [str], "evidence": [_PLACE], "reason": str}
+_FACTS = {
+    "kind": _FACT,
+    "states": ([_STATE], None),
+    "states_evidence": [_PLACE],
+    "states_reason": str,
+    "query": _FACT,
+    "logits": _FACT,
+    "kv": _FACT,
+    "marks": [{"trait": str, "detail": str, "evidence": [_PLACE]}],
+}
+_SEEN = {"rule": str, "message": str, "severity": str, "confidence": str, "evidence": [_PLACE]}
+_FINDING = {**_SEEN, "fix": str}
+_PLATEAU = {"first": int, "last": int, "c_v": (float, None), "bar": (float, None), "k": (int, None)}
+_POINT = {"s": int, "median_ms": float, "mad_ms": float, "c_v": float, "c_v_low": float, "c_v_high": float}
+_STAIRS = {"status": str, "reasons": [str], "plateaus": [_PLATEAU], "avoid": [int], "measure_next": [int]}
+_COST = {"status": str, "reasons": [str], "scope": str, "context": int, "points": [_POINT]}
+_NUMBER = (float, None)
+_ROW = {
+    "drafter": str,
+    "policy": str,
+    "status": str,
+    "spoiled": [str],
+    "tokens_per_forward": _NUMBER,
+    "tokens_per_second": _NUMBER,
+    "speedup": _NUMBER,
+    "interval": ([float], None),
+    "predicted": _NUMBER,
+    "lossless": bool,
+}
+_AB = {"reasons": [str], "workloads": [{"name": str, "budget": int, "rows": [_ROW]}]}
+_CHOICE = {
+    "bundle": str,
+    "workload": str,
+    "budget": int,
+    "drafter": str,
+    "policies": [{"policy": str, "mean_c_v": float, "tokens_per_forward": float, "speedup": float}],
+    "best": (str, None),
+}
+_SHAPES: dict[str, Any] = {
+    SCAN: {
+        "tool": {"name": str, "version": str},
+        "root": str,
+        "files": [{"path": str, "status": str, "reason": str}],
+        "graphs": [
+            {
+                "id": str,
+                "script": str,
+                "line": int,
+                "graph": str,
+                "bundle": str,
+                "invocation": {"kind": str, "recipe": (str, None), "argv": [str]},
+                "verdict": str,
+                "facts": _FACTS,
+                "reasons": [_FINDING],
+                "advice": [_FINDING],
+            }
+        ],
+        "models": [
+            {
+                "id": str,
+                "family": str,
+                "recipe": (str, None),
+                "bundle": str,
+                "graphs": [str],
+                "verdict": str,
+                "primary": str,
+                "fixable_by": str,
+                "fix": str,
+            }
+        ],
+    },
+    PROBE: {
+        "tool": {"name": str, "version": str},
+        "bundle": str,
+        "status": str,
+        "reasons": [str],
+        "verdict": str,
+        "scope": str,
+        "decode_graph": (str, None),
+        "graphs": [
+            {
+                "name": str,
+                "verdict": str,
+                "why": [str],
+                "facts": _FACTS,
+                "judgement": {"verdict": str, "reasons": [_SEEN], "advice": [_SEEN]},
+                "gates": [{"gate": str, "question": str, "verdict": str, "ran": bool, "reason": str}],
+                "verify_cost": [_COST],
+                "not_run": str,
+                "notes": [str],
+            }
+        ],
+        "notes": [str],
+        "environment": {},
+        "settings": {},
+    },
+    PLAN: {
+        "tables": [
+            {
+                "source": str,
+                "label": str,
+                "scope": str,
+                "status": str,
+                "reasons": [str],
+                "plateaus": [_PLATEAU],
+                "avoid": [int],
+                "measure_next": [int],
+                "points": [{"s": int, "ms": float}],
+                "predictions": [
+                    {"k": int, "c_v": float, "tokens_per_round": float, "tokens_per_second": float, "speedup": float}
+                ],
+            }
+        ]
+    },
+}
+
+
+_VERDICTS = tuple(map(str, Verdict))
+_FIXES = tuple(map(str, FixedBy))
+
+
+class DocumentError(ValueError):
+    """What is wrong with a report, and where in it."""
+
+
+def check(data: Any) -> str:
+    """The schema of a report that has everything that is relied on; `DocumentError` otherwise."""
+    name = data.get("schema") if isinstance(data, Mapping) else None
+    if not isinstance(name, str) or name not in _SHAPES:
+        raise DocumentError(f"not a report of spec-audit: its schema is none of {', '.join(_SHAPES)}")
+    _hold(data, _SHAPES[name], "")
+    if name == SCAN:
+        _references(data)
+    elif name == PLAN:
+        _hold(data.get("workloads", []), [_CHOICE], "workloads")
+    elif name == PROBE:
+        for graph in data["graphs"]:
+            if graph.get("ab"):
+                _hold(graph["ab"], _AB, "ab")
+            for cost in graph["verify_cost"]:
+                if "staircase" in cost:
+                    _hold(cost["staircase"], _STAIRS, "staircase")
+    return str(name)
+
+
+def _hold(value: Any, shape: Any, where: str) -> None:
+    if isinstance(shape, tuple):
+        if value is None:
+            return
+        shape = shape[0]
+    if isinstance(shape, Mapping):
+        if not isinstance(value, Mapping):
+            raise DocumentError(f"{where or 'the report'} is no object")
+        for key, inner in shape.items():
+            if key not in value:
+                raise DocumentError(f"{where or 'the report'} has no {key!r}")
+            _hold(value[key], inner, f"{where}.{key}" if where else key)
+    elif isinstance(shape, list):
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise DocumentError(f"{where} is no list")
+        for at, item in enumerate(value):
+            _hold(item, shape[0], f"{where}[{at}]")
+    elif not _is(value, shape):
+        raise DocumentError(f"{where} is {value!r}"[:120])
+
+
+def _is(value: Any, kind: type) -> bool:
+    if kind in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, int | float if kind is float else kind)
+
+
+def _references(scan: Mapping[str, Any]) -> None:
+    known = {graph["id"] for graph in scan["graphs"]}
+    for model in scan["models"]:
+        for identifier in (model["primary"], *model["graphs"]):
+            if identifier not in known:
+                raise DocumentError(f"model {model['id']!r} has a graph {identifier!r} that is not in the report")
+        if model["fixable_by"] not in _FIXES:
+            raise DocumentError(f"model {model['id']!r} is fixable by {model['fixable_by']!r}")
+    for kind in ("graphs", "models"):
+        for item in scan[kind]:
+            if item["verdict"] not in _VERDICTS:
+                raise DocumentError(f"{kind[:-1]} {item['id']!r} has the verdict {item['verdict']!r}")

@@ -1,0 +1,78 @@
+"""What nobody looked at. Silence is never a pass, so a report says it of every model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rules.costs import Cost
+from rules.speedups import Measured
+
+Data = Mapping[str, Any]
+
+
+def unchecked(
+    model: Data,
+    primary: Data,
+    deciding: Sequence[Data],
+    probes: Sequence[Data],
+    costs: Sequence[Cost],
+    runs: Sequence[Measured],
+) -> tuple[str, ...]:
+    """One sentence for each thing that was not checked of a model; `deciding` are the probes of what ships."""
+    rules = {reason["rule"] for reason in primary["reasons"]}
+    if model["verdict"] == "out" and not probes:
+        known = "it is no decoder" if "not-a-decoder" in rules else "its source rules it out"
+        return (f"No bundle was opened or run: {known}, so there is nothing to confirm.",)
+    return tuple(dict.fromkeys(_sentences(model, deciding, probes, costs, runs)))
+
+
+def _sentences(
+    model: Data, deciding: Sequence[Data], probes: Sequence[Data], costs: Sequence[Cost], runs: Sequence[Measured]
+) -> Iterator[str]:
+    if not deciding:
+        bundle = model["bundle"] or "the bundle"
+        yield f"No probe of {bundle} was given: whether the shipped file is what the script exports is not known."
+        if probes:
+            yield "The probes below ran other bundles or entry points of this model, not the one that ships."
+    for probe in deciding:
+        yield from _of_probe(probe)
+    devices = [probe for probe in deciding if probe["scope"] == "device" and probe["status"] != "refused"]
+    if deciding and not devices:
+        yield "Nothing was run on a device: correctness there and every cost of a device are not known."
+    sweeps = [cost for probe in deciding for graph in probe["graphs"] for cost in graph["verify_cost"]]
+    timed = [sweep for sweep in sweeps if sweep["status"] == "ok"]
+    if not timed and not any(cost.status == "ok" for cost in costs):
+        yield "The cost of a verify pass was not measured, so no draft length is recommended."
+    elif len({sweep["context"] for sweep in timed}) == 1:
+        context = timed[0]["context"]
+        yield f"Costs were measured at one context length ({context} tokens); longer ones may move the steps."
+    if not runs:
+        yield "No run with drafts was timed against one without: the speed-up on a workload is not measured."
+
+
+def _of_probe(probe: Data) -> Iterator[str]:
+    if probe["status"] == "refused":
+        why = "; ".join(probe["reasons"]) or "no reason given"
+        yield f"The probe of {probe['bundle']} did not come to its end: {why}."
+    for graph in probe["graphs"]:
+        if graph["not_run"]:
+            yield f"Entry point {graph['name']} was not run: {graph['not_run']}."
+        yield from (
+            f"Gate {gate['gate']} of {graph['name']} did not run: {gate['reason']}."
+            for gate in graph["gates"]
+            if not gate["ran"]
+        )
+        yield from _of_costs(graph)
+        record = graph.get("ab") or {}
+        yield from (f"The runs with drafts of {graph['name']}: {reason}." for reason in record.get("reasons", ()))
+
+
+def _of_costs(graph: Data) -> Iterable[str]:
+    for cost in graph["verify_cost"]:
+        if cost["status"] != "ok":
+            why = "; ".join(cost["reasons"])
+            yield f"The costs of {graph['name']} at context {cost['context']} were refused: {why}."
+        elif (cost.get("plausibility") or {}).get("judged") is False:
+            why = cost["plausibility"].get("why_not") or "no reason given"
+            yield f"Whether the times of {graph['name']} are plausible was not judged: {why}."

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from reports.json_report import document
+from rules.audit import audit
+from rules.documents import PLAN, PROBE, SCAN, DocumentError, check
+from tests.reports.probe_sample import plan_of, probe
+from tests.reports.sample import hostile, sample
+
+
+@pytest.mark.parametrize(
+    ("data", "schema"),
+    [
+        (document(audit(sample())), SCAN),
+        (document(audit(hostile())), SCAN),
+        (probe(), PROBE),
+        (probe(refused=True), PROBE),
+        (plan_of("x"), PLAN),
+    ],
+)
+def test_what_our_own_code_writes_passes(data: dict[str, Any], schema: str) -> None:
+    assert check(data) == schema
+
+
+@pytest.mark.parametrize(
+    "data", [None, [], "x", {}, {"schema": "spec-audit.scan/2"}, {"schema": ["spec-audit.scan/1"]}]
+)
+def test_no_report(data: Any) -> None:
+    with pytest.raises(DocumentError, match="not a report of spec-audit"):
+        check(data)
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "says"),
+    [
+        (("models",), None, "models is no list"),
+        (("graphs", 0, "facts", "query"), {}, r"graphs\[0\].facts.query has no 'value'"),
+        (("graphs", 0, "facts", "query", "evidence", 0, "line"), "3", r"evidence\[0\].line is '3'"),
+        (("graphs", 0, "line"), True, r"graphs\[0\].line is True"),
+        (("graphs", 0, "verdict"), "maybe", "has the verdict 'maybe'"),
+        (("models", 0, "primary"), "gone", "has a graph 'gone' that is not in the report"),
+        (("models", 0, "verdict"), "fine", "has the verdict 'fine'"),
+        (("models", 0, "fixable_by"), "hope", "is fixable by 'hope'"),
+        (("models", 0, "graphs"), "text", r"models\[0\].graphs is no list"),
+    ],
+)
+def test_a_scan_that_was_edited(path: tuple[Any, ...], wrong: Any, says: str) -> None:
+    data: Any = copy.deepcopy(document(audit(sample())))
+    holder = data
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = wrong
+    with pytest.raises(DocumentError, match=says):
+        check(data)
+
+
+def test_a_probe_whose_staircase_was_cut() -> None:
+    data = probe()
+    del data["graphs"][0]["verify_cost"][0]["staircase"]["avoid"]
+    with pytest.raises(DocumentError, match="staircase has no 'avoid'"):
+        check(data)
