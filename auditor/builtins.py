@@ -53,8 +53,14 @@ def _print(it: Interpreter, args: Args, site: Site | None) -> Value:
     return NONE
 
 
+def _baked(it: Interpreter, value: Value, site: Site | None, what: str) -> Value | None:
+    """The constant that a traced `forward` makes of a number that differs from call to call; None for any other."""
+    return it.events.bakes(value, site, what) if it.events is not None else None
+
+
 def _len(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return length(it, args.pos[0], site)
+    found = length(it, args.pos[0], site)
+    return _baked(it, found, site, "len()") or found
 
 
 MAX_RANGE = 12
@@ -62,7 +68,7 @@ MAX_RANGE = 12
 
 
 def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
-    bounds = [as_dim(a) for a in args.pos]
+    bounds = [as_dim(_baked(it, a, site, "range()") or a) for a in args.pos]
     if all(isinstance(b, int) for b in bounds):
         numbers = range(*[b for b in bounds if isinstance(b, int)])
         flags, places = merge_flags(args.pos), merge_places(*(a.places for a in args.pos))
@@ -158,12 +164,9 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
             return operators.derived(int(value.value, base) if base else int(value.value), value)
         except (TypeError, ValueError) as error:
             raise RaiseSignal(type(error).__name__) from None
-    if isinstance(value, Num):
-        if it.events is not None and it.events.traced:
-            if value.dim.query and site is not None:
-                it.events.baked.append((site, f"int() makes a constant of the query length `{value.dim}`"))
-            return Num(dims.symbol(dims.Atom(f"int({value.dim})", traced=True)), places=value.places, flags=value.flags)
-        return value
+    baked = _baked(it, value, site, "int()")
+    if baked is not None or isinstance(value, Num):
+        return baked or value
     if isinstance(value, Tensor) and value.data is not None:
         return _int(it, Args([value.data]), site)
     if isinstance(value, Unknown):
@@ -178,8 +181,9 @@ def _float(it: Interpreter, args: Args, site: Site | None) -> Value:
             return operators.derived(float(value.value), value)
         except (TypeError, ValueError) as error:
             raise RaiseSignal(type(error).__name__) from None
-    if isinstance(value, Num):
-        return value
+    baked = _baked(it, value, site, "float()")
+    if baked is not None or isinstance(value, Num):
+        return baked or value
     return (
         value.child(".float", "float")
         if isinstance(value, Unknown)
@@ -372,6 +376,10 @@ def _fold(pick: Callable[..., Any], name: str) -> Callable[[Interpreter, Args, S
                 return args.kw["default"]
             raise RaiseSignal("ValueError")
         found = [d for d in (as_dim(i) for i in items) if d is not None]
+        if exact and it.events is not None and len(found) == len(items) and "key" not in args.kw:
+            picked: Value | None = it.events.least(list(items), name)
+            if picked is not None:
+                return picked
         if exact and len(found) == len(items) == 2 and "key" not in args.kw:
             less = dims.less(found[0], found[1])
             if less is not None:
@@ -529,6 +537,8 @@ def _abs(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _round(it: Interpreter, args: Args, site: Site | None) -> Value:
+    if not isinstance(args.pos[0], Tensor) and (baked := _baked(it, args.pos[0], site, "round()")) is not None:
+        return baked
     if all(isinstance(a, Const) for a in args.pos):
         return operators.derived(round(*(a.value for a in args.pos if isinstance(a, Const))), *args.pos)
     return (

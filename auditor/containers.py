@@ -49,6 +49,8 @@ def iterate(it: Interpreter, value: Value, site: Site) -> Seq:
         case Const(value=str() as s):
             return Seq("list", [Const(c, places=value.places) for c in s[:512]], flags=value.flags)
         case Tensor():
+            if it.events is not None and value.shape:
+                it.events.bakes(number(value.shape[0]), site, "a loop over a tensor")
             return _rows(value, site)
         case Instance(payload=Seq() as inner):
             return iterate(it, inner, site)

@@ -327,7 +327,8 @@ def _comparison(it: Interpreter, node: cst.Comparison, frame: Frame) -> Value:
         elif op in ("in", "not in") and isinstance(right, Instance) and not isinstance(right.payload, (Seq, Mapping)):
             one = _in_object(it, op, left, right, frame.statement.site(node))
         else:
-            one = operators.compare(op, left, right)
+            decided = it.events.compare(op, left, right) if it.events is not None else None
+            one = operators.compare(op, left, right) if decided is None else decided
         if isinstance(one, Unknown) and not one.places:
             one.places = (frame.statement.site(node),)
         result = one if result is None else _and(result, one)

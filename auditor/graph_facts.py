@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -48,7 +48,8 @@ class Declaration:
     """An export call, as its framework reads it.
 
     `state_names` is None when the call names none (states are then what `forward` writes), an `Unknown` when they are
-    not known. `input_names` are the names of the inputs that are no states, when given.
+    not known. `input_names` are the names of the inputs that are no states, when given. `traced` holds the example
+    inputs of `torch.jit.trace` by parameter, as far as they are known; None when the module is not traced.
     """
 
     module: Value
@@ -61,7 +62,7 @@ class Declaration:
     site: Site
     input_source: Value | None = None
     core_ml: bool = False
-    traced: bool = False
+    traced: Mapping[str, Value] | None = None
 
 
 def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
@@ -444,7 +445,8 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
 
 def _run(it: Interpreter, d: Declaration, q: Declared | None) -> tuple[Outcome, bool]:
     """`forward` on a symbolic query; on the declared width when the symbolic one cannot be followed (then True)."""
-    outcome = evaluate(it, d.module, _inputs(d, q, query_dim()), d.site, traced=d.traced)
+    inputs = _inputs(d, q, query_dim())
+    outcome = evaluate(it, d.module, inputs, d.site, _example(d, inputs))
     if _followed(outcome) or q is None or not isinstance(q.value, Tensor) or q.value.shape is None:
         return outcome, False
     axis = query_axis(q)
@@ -452,7 +454,8 @@ def _run(it: Interpreter, d: Declaration, q: Declared | None) -> tuple[Outcome, 
         return outcome, False
     if q.value.shape[axis] == 1:
         return outcome, False  # one row tells nothing about the rows of a longer query
-    second = evaluate(it, d.module, _inputs(d, q, q.value.shape[axis]), d.site, traced=d.traced)
+    inputs = _inputs(d, q, q.value.shape[axis])
+    second = evaluate(it, d.module, inputs, d.site, _example(d, inputs))
     return (second, True) if _followed(second) else (outcome, False)
 
 
@@ -475,8 +478,25 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
         }
         if i is q:
             rows.add(query_axis(i))
-        out.append(Input(i.parameter or i.name, i.value, symbolic(i.value, rows, axes, i.name, width), n))
+        traced = d.traced is not None
+        tensor = symbolic(i.value, rows, axes, i.name, width, traced=traced)
+        out.append(Input(i.parameter or i.name, i.value, tensor, n))
     return tuple(out)
+
+
+def _example(d: Declaration, inputs: Sequence[Input]) -> dict[dims.Atom, int] | None:
+    """What the flexible dimensions were in the trace; one that two inputs tell differently is left out."""
+    if d.traced is None:
+        return None
+    seen: dict[dims.Atom, set[int]] = {}
+    for i in inputs:
+        given = d.traced.get(i.name)
+        shape = given.shape if isinstance(given, Tensor) else None
+        for mine, theirs in zip((i.tensor.shape if i.tensor else None) or (), shape or (), strict=False):
+            if isinstance(mine, dims.Poly) and isinstance(theirs, int):
+                for atom in mine.atoms:
+                    seen.setdefault(atom, set()).add(theirs)
+    return {atom: found.pop() for atom, found in seen.items() if len(found) == 1}
 
 
 _LOGIT_NAMES = {"logits", "logit", "scores", "probs", "probabilities"}

@@ -267,6 +267,7 @@ def merge_unknowns(a: Unknown, b: Unknown) -> Unknown:
             places=merge_places(a.places, b.places),
             flags=a.flags | b.flags,
             query=a.query or b.query,
+            flexible=a.flexible or b.flexible,
         )
         found.parts = (a, b)
         _merged[(id(a), id(b))] = found

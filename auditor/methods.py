@@ -49,6 +49,8 @@ def attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Valu
             return _scalar_attribute(obj, name)
         if isinstance(obj, Num) and name in ("real", "numerator"):
             return obj
+        if isinstance(obj, Num) and name in ("item", "tolist") and it.events is not None:
+            return Native(name, lambda it, args, s: it.events.bakes(obj, s, f"{name}()") or obj)
     if name in table:
         return Bound(Native(name, table[name]), obj)
     if name == "__class__":

@@ -77,6 +77,7 @@ def unknown_from(reason: str, kind: str, *sources: Value, name: str = "") -> Unk
         places=merge_places(*(s.places for s in sources)),
         flags=merge_flags(sources),
         query=any(depends_on_query(s) for s in sources),
+        flexible=any(is_flexible(s) for s in sources),
     )
 
 
@@ -88,6 +89,16 @@ def depends_on_query(v: Value) -> bool:
             return q
         case Tensor(tags=tags):
             return "query" in tags
+    return False
+
+
+def is_flexible(v: Value) -> bool:
+    """Whether a number differs from call to call, with the shapes of the graph's inputs."""
+    match v:
+        case Num(dim=d):
+            return d.flexible
+        case Unknown(flexible=f):
+            return f
     return False
 
 

@@ -60,7 +60,7 @@ class Unknown(Value):
     `kind` is the Python type when that much is known (`int`, `str`, `bool`, `float`, `list`, `dict`), `data` for plain
     data out of a file or a checkpoint, `unread` for what a call gave that nobody can read, else empty. `name` is how a
     reader would call it (`config.hidden_size`). Attributes and items of an unknown are memoized, so that the same
-    access gives the same unknown.
+    access gives the same unknown. `query` and `flexible` say of a number what they say of an `Atom`.
     """
 
     reason: str
@@ -70,6 +70,7 @@ class Unknown(Value):
     atom: Atom | None = field(default=None, repr=False)
     query: bool = False
     assigned: dict[str, Value] = field(default_factory=dict, repr=False)
+    flexible: bool = field(default=False, kw_only=True)
     born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> dict[str, Value]:
@@ -83,7 +84,13 @@ class Unknown(Value):
         if found is None:
             kind = kind or ("data" if self.kind in ("data", "dict") else "")
             found = Unknown(
-                self.reason, f"{self.name}{key}", kind, places=self.places, flags=self.flags, query=self.query
+                self.reason,
+                f"{self.name}{key}",
+                kind,
+                places=self.places,
+                flags=self.flags,
+                query=self.query,
+                flexible=self.flexible,
             )
             self.children[key] = found
         return found
@@ -96,7 +103,7 @@ class Unknown(Value):
     @property
     def dim(self) -> Poly:
         if self.atom is None:
-            self.atom = Atom(self.name or "?", self.query, minimum=0)
+            self.atom = Atom(self.name or "?", self.query, minimum=0, flexible=self.flexible)
         return symbol(self.atom)
 
 

@@ -8,6 +8,7 @@ from auditor.expressions import format_value
 from auditor.frameworks.coreai_torch import Staged, declared_inputs, family_of
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, forward_of, parameter_names
+from auditor.frameworks.torch_jit import traced_with
 from auditor.graph_facts import Declaration, Declared, Dimension, compute, merged
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
@@ -101,7 +102,7 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
         more,
         site,
         core_ml=True,
-        traced=program is None,
+        traced=traced_with(it, module, site) if program is None else None,
     )
 
 

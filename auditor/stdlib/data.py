@@ -45,6 +45,10 @@ def _math(name: str, function: Callable[..., Any]) -> Native:
             for i in args.pos[0].items:
                 total = operators.binary("*", total, i)
             return total
+        if it.events is not None:
+            baked: Value | None = it.events.bakes(Seq("tuple", args.pos), site, f"math.{name}()")
+            if baked is not None:
+                return baked
         if name in ("ceil", "floor") and isinstance(args.pos[0], Num):
             return args.pos[0]
         return operators.unknown_from(f"math.{name} of a number that is not known", kind, *args.pos, name=name)

@@ -95,6 +95,14 @@ def is_module(v: Value) -> bool:
     return isinstance(v, Instance) and any(c is MODULE for c in mro(v.cls))
 
 
+def kept_module(args: Args) -> Value | None:
+    """The first argument that is a module, or one of several values of which one is, or an object that holds one."""
+    for v in args.all():
+        if find_module(Args([v])) is not None:
+            return v if not isinstance(v, ExternalObject) else find_module(Args([v]))
+    return None
+
+
 def find_module(args: Args) -> Instance | None:
     """The first module among the arguments, or among those of an object that holds one."""
     for v in args.all():
