@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -157,7 +158,7 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
         return Const(0)
     value = args.pos[0]
     if isinstance(value, Union):
-        return union(_int(it, Args([o, *args.pos[1:]]), site) for o in value.options)
+        return it.each(value, lambda o: _int(it, Args([o, *args.pos[1:]]), site))
     if isinstance(value, Const):
         try:
             base = args.pos[1].value if len(args.pos) > 1 and isinstance(args.pos[1], Const) else None
@@ -170,12 +171,16 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
     if isinstance(value, Tensor) and value.data is not None:
         return _int(it, Args([value.data]), site)
     if isinstance(value, Unknown):
+        if value.kind not in ("int", "float", "bool"):
+            it.may_raise(RaiseSignal("ValueError"))
         return value if value.kind == "int" else value.child(".int", "int")
     return operators.unknown_from("int() of a value that is not known", "int", value, name="int")
 
 
 def _float(it: Interpreter, args: Args, site: Site | None) -> Value:
     value = args.pos[0] if args.pos else Const(0.0)
+    if isinstance(value, Union):
+        return it.each(value, lambda o: _float(it, Args([o]), site))
     if isinstance(value, Const):
         try:
             return operators.derived(float(value.value), value)
@@ -323,6 +328,9 @@ def _delattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     if isinstance(obj, Instance) and name:
         it.heap.touch(obj)
         obj.attrs.pop(name, None)
+    elif isinstance(obj, Class) and name:
+        it.heap.touch(obj.env)
+        obj.env.names.pop(name, None)
     return NONE
 
 
@@ -571,6 +579,7 @@ CONFIG_FILE = NativeClass("file", {"read": _read_config, "close": lambda it, arg
 
 def _open(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = format_value(args.pos[0], "", None) if args.pos else "*"
+    it.may_raise(RaiseSignal("FileNotFoundError"))
     if name.endswith("config.json") and it.loader.checkpoints.text(name) is not None:
         return Instance(CONFIG_FILE, {"name": Const(name)})
     return Unknown(
@@ -713,15 +722,38 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 }
 
 
+def _exception_made(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    if isinstance(obj, Instance):
+        obj.attrs["args"] = Seq("tuple", args.pos[1:], args.more)
+    return NONE
+
+
+def _exception_text(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    given = obj.attrs.get("args") if isinstance(obj, Instance) else None
+    if isinstance(given, Seq) and given.exact and len(given.items) < 2:
+        return _str(it, Args(given.items), site)
+    return operators.pattern("*", *([given] if given is not None else []))
+
+
+def _exception(cls: type, names: dict[str, Value]) -> Value:
+    """A class of exceptions with those that it derives from."""
+    if cls is object:
+        return OBJECT
+    found = names.get(cls.__name__)
+    if found is None:
+        bases = tuple(_exception(b, names) for b in cls.__bases__)
+        methods = {"__init__": _exception_made, "__str__": _exception_text} if cls is BaseException else {}
+        found = names[cls.__name__] = NativeClass(cls.__name__, dict(methods), bases, closed=True)
+    return found
+
+
 def builtin_names() -> dict[str, Value]:
     """Everything that Python finds without an import."""
     names: dict[str, Value] = {n: Native(n, f) for n, f in _FUNCTIONS.items()}
-    base = NativeClass("BaseException", bases=(OBJECT,), closed=True)
-    exception = NativeClass("Exception", bases=(base,), closed=True)
     for n in _EXCEPTIONS.split():
-        names[n] = {"BaseException": base, "Exception": exception}.get(n) or NativeClass(
-            n, bases=(exception,), closed=True
-        )
+        names[n] = _exception(getattr(builtins, n), names)
     names["object"] = OBJECT
     names["NotImplemented"] = Const(NotImplemented)
     names["True"], names["False"], names["None"] = TRUE, FALSE, NONE

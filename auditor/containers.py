@@ -122,6 +122,7 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
             return it.call(it.get(obj, "__getitem__", site), Args([key]), site)
         case Unknown():
             k = key_of(key)
+            it.may_raise(RaiseSignal("KeyError"))
             return (
                 obj.child(f"[{k[1]!r}]")
                 if k
@@ -130,6 +131,7 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
         case ExternalObject():
             return it.get(obj, "__getitem__()", site)
         case External(dotted=dotted) if not dotted.rsplit(".", 1)[-1][:1].isupper():
+            it.may_raise(RaiseSignal("KeyError"))
             return Unknown(
                 f"`{dotted}[...]` is known at run time only",
                 f"{dotted}[]",
@@ -197,6 +199,8 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
         k is not None and k[0] in ("str", "num", "NoneType", "bool", "tuple", "external", "id") and obj.rest is None
     )
     if surely and not any(name[0] in ("pattern", "dim") for name in obj.entries):
+        if obj.missing is not None:
+            return _made_entry(it, obj, key, site)
         raise RaiseSignal("KeyError", key)
     if obj.rest is not None and k is not None:
         return obj.rest.child(f"[{k[1]!r}]")
@@ -207,6 +211,21 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
         if candidates:
             return union(drop_absent(c) for c in candidates)
     return operators.unknown_from("an item under a key that is not known", "", key, obj.rest or obj)
+
+
+def _made_entry(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Value:
+    """An entry that a `defaultdict` makes when it is looked up; a `Counter` gives zero and keeps nothing."""
+    from auditor.expressions import put
+
+    assert obj.missing is not None
+    made = it.call(obj.missing, Args(), site)
+    if not (isinstance(obj.missing, Native) and obj.missing.name == ZERO):
+        it.heap.touch(obj)
+        put(obj, key, made, site)
+    return made
+
+
+ZERO = "Counter.__missing__"
 
 
 def _chooses(key: Value) -> bool:

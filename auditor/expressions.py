@@ -13,7 +13,7 @@ import libcst as cst
 from auditor import operators
 from auditor.containers import get_item, iterate, make_slice
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
-from auditor.joins import join_all, union
+from auditor.joins import Deleted, join_all, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -43,7 +43,7 @@ def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
             env = env.redirect[name]
         found = env.names.get(name)
         if found is not None:
-            return found
+            return found if type(found) is not Deleted else _deleted(it, found, frame, node)
         if env.module is not None:
             found = it.loader.name_in(it, env.module, name)
             if found is not None:
@@ -55,6 +55,10 @@ def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
     return Unknown(
         f"the name `{name}` is not defined anywhere that was read", name, places=(frame.statement.site(node),)
     )
+
+
+def _deleted(it: Interpreter, found: Deleted, frame: Frame, node: Any) -> Value:
+    return _would_raise(it, RaiseSignal("NameError", found), frame.statement.site(node))
 
 
 _WIDEST = 1_000
@@ -538,7 +542,7 @@ def _super(it: Interpreter, function: Value, args: Args, frame: Frame, site: Sit
 
 def _locals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
     names = frame.env.names
-    return Mapping({("str", n): (Const(n), v) for n, v in names.items()})
+    return Mapping({("str", n): (Const(n), v) for n, v in names.items() if not isinstance(v, Deleted)})
 
 
 def _globals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:

@@ -278,6 +278,10 @@ class Absent(Unknown):
     """A name or key that exists in some worlds only."""
 
 
+class Deleted(Unknown):
+    """What is left of a name after `del`."""
+
+
 def absent(value: Value) -> Absent:
     return Absent("set on one of two ways only", places=value.places, flags=value.flags)
 
@@ -287,6 +291,8 @@ def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
     for name in {**a, **b}:
         x, y = a.get(name), b.get(name)
         # A name that one way does not bind would raise there if it were read: the other way is the one that goes on.
+        if type(x) is Deleted or type(y) is Deleted:
+            x, y = (y, None) if type(x) is Deleted else (x, None)
         out[name] = join(x, y) if x is not None and y is not None else (x or y)  # type: ignore[assignment]
     return out
 

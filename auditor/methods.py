@@ -329,7 +329,7 @@ def _clear(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _copy(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     if isinstance(obj, Mapping):
-        return Mapping(dict(obj.entries), obj.rest, places=obj.places, flags=obj.flags)
+        return Mapping(dict(obj.entries), obj.rest, obj.missing, places=obj.places, flags=obj.flags)
     assert isinstance(obj, Seq)
     return Seq(obj.kind, list(obj.items), obj.rest, places=obj.places, flags=obj.flags)
 
@@ -386,6 +386,8 @@ def _get(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj, default = _map(args), args.get(2, "default") or NONE
     k = key_of(args.pos[1])
     found = obj.entries.get(k) if k is not None else None
+    if obj.missing is not None:
+        obj = Mapping(obj.entries, obj.rest)  # `get` makes nothing
     if found is not None:
         value = found[1]
         if isinstance(value, Union) and any(isinstance(o, Absent) for o in value.options):
@@ -437,10 +439,14 @@ def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
+    from auditor.containers import ZERO
     from auditor.expressions import put, update_mapping
 
     obj = _map(args)
     it.heap.touch(obj)
+    if isinstance(obj.missing, Native) and obj.missing.name == ZERO:
+        obj.rest = obj.rest or Unknown("counts that were added", places=(site,) if site else ())
+        return NONE
     for other in args.pos[1:]:
         update_mapping(it, obj, other)
     for name, value in args.kw.items():
@@ -456,11 +462,26 @@ def _setdefault(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
     k = key_of(args.pos[1])
     if k is not None and k in obj.entries:
+        found = obj.entries[k][1]
+        if not (isinstance(found, Union) and any(isinstance(o, Absent) for o in found.options)):
+            return found
+        it.heap.touch(obj)
+        there = [o for o in found.options if not isinstance(o, Absent)]
+        obj.entries[k] = (obj.entries[k][0], union([*there, args.get(2, "default") or NONE]))
         return obj.entries[k][1]
     it.heap.touch(obj)
     default = args.get(2, "default") or NONE
     put(obj, args.pos[1], default, site)
     return default
+
+
+def _most_common(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj, most = _map(args), args.get(1, "n")
+    counts = [v.value if isinstance(v, Const) else None for _, v in obj.entries.values()]
+    if obj.rest is not None or None in counts or not (most is None or isinstance(most, Const)):
+        return operators.unknown_from("counts that are not known", "list", *([obj.rest] if obj.rest else []))
+    rows = sorted(obj.entries.values(), key=lambda kv: -getattr(kv[1], "value", 0))
+    return Seq("list", [Seq("tuple", [k, v]) for k, v in rows[: most.value if most is not None else None]])
 
 
 def _move_to_end(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -528,6 +549,7 @@ _MAPPING: dict[str, Callable[..., Value]] = {
     "clear": _clear,
     "fromkeys": _fromkeys,
     "move_to_end": _move_to_end,
+    "most_common": _most_common,
 }
 
 

@@ -140,10 +140,14 @@ Key = tuple[str, Any]
 
 @dataclass(slots=True, eq=False)
 class Mapping(Value):
-    """A dict: `entries` maps a hashable key to (key value, value). `rest` is set when there may be more entries."""
+    """A dict: `entries` maps a hashable key to (key value, value). `rest` is set when there may be more entries.
+
+    `missing` is called for an entry that is not there: the factory of a `defaultdict`, the zero of a `Counter`.
+    """
 
     entries: dict[Key, tuple[Value, Value]] = field(default_factory=dict)
     rest: Unknown | None = None
+    missing: Value | None = None
     born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> tuple[dict[Key, tuple[Value, Value]], Unknown | None]:
