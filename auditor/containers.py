@@ -6,7 +6,7 @@ from typing import Any
 
 from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, join_all, union
+from auditor.joins import Absent, join_all, maybe_absent, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -45,7 +45,8 @@ def iterate(it: Interpreter, value: Value, site: Site) -> Seq:
         case Seq():
             return value
         case Mapping():
-            return Seq("list", [k for k, _ in value.entries.values()], value.rest, flags=value.flags)
+            keys = [k if not maybe_absent(v) else Star((k,)) for k, v in value.entries.values()]
+            return Seq("list", keys, value.rest, flags=value.flags)
         case Const(value=str() as s):
             return Seq("list", [Const(c, places=value.places) for c in s[:512]], flags=value.flags)
         case Tensor():
@@ -194,6 +195,8 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
     if _chooses(key):
         it.chosen_by.append(key)
     if found is not None:
+        if it.maybe_raised and maybe_absent(found[1]):
+            it.may_raise(RaiseSignal("KeyError", key))
         return drop_absent(found[1])
     surely = (
         k is not None and k[0] in ("str", "num", "NoneType", "bool", "tuple", "external", "id") and obj.rest is None
@@ -371,11 +374,12 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
                 return Const(len(value.items), places=value.places, flags=value.flags)
             return _memo_length(value)
         case Mapping():
-            return (
-                Const(len(value.entries), places=value.places, flags=value.flags)
-                if value.rest is None
-                else value.rest.child(".len", "int")
-            )
+            if value.rest is not None:
+                return value.rest.child(".len", "int")
+            maybe = [v for _, v in value.entries.values() if maybe_absent(v)]
+            if maybe:
+                return operators.unknown_from("the length of a dict whose entries depend", "int", *maybe, name="len")
+            return Const(len(value.entries), places=value.places, flags=value.flags)
         case Const(value=str() | bytes() as s):
             return operators.derived(len(s), value)
         case Tensor(shape=shape):

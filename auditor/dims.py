@@ -8,7 +8,7 @@ can depend on the query length; a dimension with such an atom is never taken for
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 _ids = itertools.count()
@@ -246,6 +246,16 @@ def equal(a: Dim, b: Dim) -> bool | None:
     if less(a, b) or less(b, a):
         return False
     return None
+
+
+def alternatives(d: Dim) -> Iterator[Dim]:
+    """What a dimension that is one of several may be; any other is itself."""
+    atom = d.terms[0][0][0] if isinstance(d, Poly) and len(d.terms) == 1 and len(d.terms[0][0]) == 1 else None
+    if atom is not None and atom.made is not None and atom.made[0] == "either":
+        yield from alternatives(atom.made[1])
+        yield from alternatives(atom.made[2])
+    else:
+        yield d
 
 
 def at(d: Dim, values: Mapping[Atom, int]) -> int | None:

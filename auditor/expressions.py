@@ -13,7 +13,7 @@ import libcst as cst
 from auditor import operators
 from auditor.containers import get_item, iterate, make_slice
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
-from auditor.joins import Deleted, join_all, union
+from auditor.joins import Deleted, join_all, maybe_absent, present, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -222,7 +222,8 @@ def put(target: Mapping, key: Value, value: Value, site: Site | None) -> None:
 def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
     it.heap.touch(target)
     if isinstance(source, Mapping):
-        target.entries.update(source.entries)
+        for k, e in source.entries.items():
+            target.entries[k] = operators.over(target.entries.get(k), e)
         target.rest = target.rest or source.rest
         target.flags = target.flags | source.flags
     elif isinstance(source, Seq) and source.exact:
@@ -522,12 +523,16 @@ def _splat(it: Interpreter, args: Args, value: Value, site: Site) -> None:
         for key, entry in value.entries.values():
             name = text_of(key)
             if name is not None and "*" not in name:
-                args.kw[name] = entry
+                args.kw[name] = entry if not maybe_absent(entry) else _maybe_given(entry, name)
             else:
                 args.more = Unknown("keyword arguments under names that are not known", places=(site,))
         args.more = args.more or value.rest
     elif not (isinstance(value, Const) and value.value is None):
         args.more = operators.unknown_from("keyword arguments splatted from a dict that is not known", "dict", value)
+
+
+def _maybe_given(entry: Value, name: str) -> Value:
+    return union([present(entry), Unknown(f"whether `{name}` is given is not known", places=entry.places)])
 
 
 def _super(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:

@@ -11,6 +11,7 @@ from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.roles import is_cache_name, is_state_name, query_rank, role_by_name, words
+from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
 from auditor.values import Class, Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
@@ -545,7 +546,7 @@ def _logits_of(
         return Fact.unknown(reason, *where, flags=flags)
     if not value.shape:
         return Fact(Logits.NONE, places, flags=flags)
-    is_logits = _is_logits(name, value, q)
+    is_logits = not _is_embedded(d.module, value.shape[-1]) and _is_logits(name, value, q)
     if is_logits is None:
         return Fact.unknown(
             f"whether the output `{name or 'of forward'}` of width {value.shape[-1]} holds logits or hidden states",
@@ -555,6 +556,14 @@ def _logits_of(
     if not is_logits:
         return Fact(Logits.NONE, places, flags=flags)
     return _rows(d, value, places, concrete, q)
+
+
+def _is_embedded(module: Value, width: dims.Dim) -> bool:
+    """Whether a width is that of the token embeddings, and of no vocabulary: hidden states, whatever their name."""
+    found = [m for _, m in walk(module) if m.cls is EMBEDDING] if isinstance(module, Instance) else []
+    return any(attribute(m, "embedding_dim") == width for m in found) and not any(
+        attribute(m, "num_embeddings") == width for m in found
+    )
 
 
 def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:

@@ -286,6 +286,16 @@ def absent(value: Value) -> Absent:
     return Absent("set on one of two ways only", places=value.places, flags=value.flags)
 
 
+def maybe_absent(v: Value) -> bool:
+    """Whether an entry or attribute is not there on one of the ways."""
+    return isinstance(v, Union) and any(isinstance(o, Absent) for o in v.options)
+
+
+def present(v: Value) -> Value:
+    """The value where it is there."""
+    return union(o for o in v.options if not isinstance(o, Absent)) if isinstance(v, Union) else v
+
+
 def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
     out = dict(a)
     for name in {**a, **b}:

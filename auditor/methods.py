@@ -7,7 +7,7 @@ from typing import Any
 
 from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, join_all, union
+from auditor.joins import Absent, join_all, maybe_absent, present, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -400,22 +400,30 @@ def _get(it: Interpreter, args: Args, site: Site | None) -> Value:
         return default
 
 
+def _maybe(entry: Value, item: Value) -> Value:
+    """What an iteration gives of an entry: zero or one times when it is there on some ways only."""
+    return Star((item,)) if maybe_absent(entry) else item
+
+
 def _items(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
     rest = None
     if obj.rest is not None:
         rest = obj.rest.child(".items")
-    return Seq("list", [Seq("tuple", [k, v]) for k, v in obj.entries.values()], rest, flags=obj.flags)  # type: ignore[arg-type]
+    rows = [_maybe(v, Seq("tuple", [k, present(v)])) for k, v in obj.entries.values()]
+    return Seq("list", rows, rest, flags=obj.flags)  # type: ignore[arg-type]
 
 
 def _keys(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
-    return Seq("list", [k for k, _ in obj.entries.values()], obj.rest, places=obj.places, flags=obj.flags)
+    names = [_maybe(v, k) for k, v in obj.entries.values()]
+    return Seq("list", names, obj.rest, places=obj.places, flags=obj.flags)
 
 
 def _values(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
-    return Seq("list", [v for _, v in obj.entries.values()], obj.rest, places=obj.places, flags=obj.flags)
+    values = [_maybe(v, present(v)) for _, v in obj.entries.values()]
+    return Seq("list", values, obj.rest, places=obj.places, flags=obj.flags)
 
 
 def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -425,7 +433,9 @@ def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
     found = obj.entries.pop(k, None) if k is not None else None
     default = args.get(2, "default")
     if found is not None:
-        return found[1]
+        if not maybe_absent(found[1]):
+            return found[1]
+        return union([present(found[1]), default]) if default is not None else present(found[1])
     if obj.rest is not None or k is None:
         value = (
             obj.rest.child(f"[{k[1]!r}]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from auditor import dims
 from auditor.containers import iterate
 from auditor.dims import Dim
 from auditor.expressions import format_value
@@ -140,7 +141,7 @@ def _inputs(it: Interpreter, module: Value, given: Value, site: Site) -> tuple[l
 def _input(it: Interpreter, item: Value, parameter: str, site: Site) -> Declared:
     if isinstance(item, Union):
         options = [_input(it, o, parameter, site) for o in item.options]
-        same = all(o.axes == options[0].axes for o in options)
+        same = all(o.axes == options[0].axes and _alike(o.value, options[0].value) for o in options)
         return options[0] if same else Declared(options[0].name, options[0].value, None, item, parameter)
     if not isinstance(item, Instance):
         return Declared(parameter, item, None, item if isinstance(item, Unknown) else None, parameter)
@@ -148,6 +149,35 @@ def _input(it: Interpreter, item: Value, parameter: str, site: Site) -> Declared
     shape = item.attrs.get("shape")
     value, axes = _shape(it, shape, item, site)
     return Declared(name, value, axes, shape if shape is not None else item, parameter)
+
+
+def _alike(a: Value, b: Value) -> bool:
+    return isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape
+
+
+def _varies(bounds: Instance) -> bool | None:
+    """Whether a range has more than one length; None when one of its bounds does not say.
+
+    A bound out of a checkpoint is larger than 1.
+    """
+    low = _numbers(bounds.attrs.get("lower_bound", Const(1)))
+    high = _numbers(bounds.attrs.get("upper_bound", Const(-1)))
+    seen = {
+        a != b if isinstance(a, int) and isinstance(b, int) else a is not None and b is not None
+        for a in low
+        for b in high
+    }
+    return seen.pop() if len(seen) == 1 else None
+
+
+def _numbers(bound: Value) -> list[Dim | None]:
+    """The numbers that a bound may be; None for one that nobody knows before the script runs."""
+    if isinstance(bound, Union):
+        return [n for o in bound.options for n in _numbers(o)]
+    if isinstance(bound, Unknown) and bound.kind != "data":
+        return [None]
+    d = size(bound)
+    return [-1] if d is None else list(dims.alternatives(d))
 
 
 def _shape(
@@ -168,9 +198,13 @@ def _shape(
     axes: dict[int, Dimension] = {}
     for n, d in enumerate(source.items):
         if isinstance(d, Instance) and d.cls is RANGE:
-            low, high = (size(d.attrs.get(n, NONE)) for n in ("lower_bound", "upper_bound"))
-            if isinstance(low, int) and low == high:
-                dims_.append(low)
+            varies = _varies(d)
+            if varies is None:
+                reason = Unknown("whether a range has one length or more is not known", places=d.places or shape.places)
+                return Tensor(None, reason=reason, flags=d.flags), None
+            if not varies:
+                low = size(d.attrs.get("lower_bound", NONE))
+                dims_.append(1 if low is None else low)
                 continue
             axes[n] = Dimension(True, label=f"range{d.born}", source=d)
             default = size(d.attrs.get("default", NONE))
