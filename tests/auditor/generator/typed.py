@@ -1,4 +1,3 @@
-
 """Values of one type: flags, numbers, texts and lists of texts; and options of the command line."""
 
 from __future__ import annotations
