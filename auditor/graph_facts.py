@@ -480,8 +480,9 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
         if i is q:
             rows.add(query_axis(i))
         traced = d.traced is not None
-        tensor = symbolic(i.value, rows, axes, i.name, width, traced=traced)
-        out.append(Input(i.parameter or i.name, i.value, tensor, n))
+        name = i.parameter or i.name
+        tensor = symbolic(i.value, rows, axes, name, width, traced=traced)
+        out.append(Input(name, i.value, tensor, n))
     return tuple(out)
 
 
@@ -546,7 +547,11 @@ def _logits_of(
         return Fact.unknown(reason, *where, flags=flags)
     if not value.shape:
         return Fact(Logits.NONE, places, flags=flags)
-    is_logits = not _is_embedded(d.module, value.shape[-1]) and _is_logits(name, value, q)
+    value = replace(value, shape=_channels_last(value.shape))
+    assert value.shape is not None
+    split = sum(bool(set(words(n)) & _LOGIT_NAMES) for n in d.output_names or ()) > 1  # the vocabulary in parts
+    token = _of_embeddings(d.module, value.shape[-1]) if not split else None
+    is_logits = token if token is False or (token and not words(name)) else _is_logits(name, value, q)
     if is_logits is None:
         return Fact.unknown(
             f"whether the output `{name or 'of forward'}` of width {value.shape[-1]} holds logits or hidden states",
@@ -558,12 +563,21 @@ def _logits_of(
     return _rows(d, value, places, concrete, q)
 
 
-def _is_embedded(module: Value, width: dims.Dim) -> bool:
-    """Whether a width is that of the token embeddings, and of no vocabulary: hidden states, whatever their name."""
+def _of_embeddings(module: Value, width: dims.Dim) -> bool | None:
+    """What the embeddings say of a width: a vocabulary (True), hidden states, whatever their name (False), or none."""
     found = [m for _, m in walk(module) if m.cls is EMBEDDING] if isinstance(module, Instance) else []
-    return any(attribute(m, "embedding_dim") == width for m in found) and not any(
-        attribute(m, "num_embeddings") == width for m in found
-    )
+    hidden = any(attribute(m, "embedding_dim") == width for m in found)
+    vocabulary = any(attribute(m, "num_embeddings") == width for m in found)
+    return None if hidden == vocabulary else vocabulary
+
+
+def _channels_last(shape: tuple[dims.Dim, ...]) -> tuple[dims.Dim, ...]:
+    """Logits of a convolution, `[1, vocab, 1, q]` or `[1, vocab, q]`, as `[1, q, vocab]`."""
+    if len(shape) == 4 and shape[2] == 1 and shape[3] in (1, query_dim()) and shape[1] not in (1, query_dim()):
+        return shape[0], shape[3], shape[1]
+    if len(shape) == 3 and shape[2] == query_dim() and shape[1] not in (1, query_dim()):
+        return shape[0], shape[2], shape[1]
+    return shape
 
 
 def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:

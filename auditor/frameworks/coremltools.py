@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from auditor import dims
 from auditor.containers import iterate
 from auditor.dims import Dim
@@ -31,6 +33,7 @@ from auditor.values import (
     merge_flags,
     text_of,
 )
+from rules.facts import Fact
 
 
 def _record(*names: str):  # type: ignore[no-untyped-def]
@@ -247,12 +250,74 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
     return NONE
 
 
+_EDITS = {"add", "append", "extend", "insert", "pop", "remove", "CopyFrom", "MergeFrom", "ClearField"}
+_LABELS = ("name", "metadata", "author", "license", "userDefined", "shortDescription", "specificationVersion")
+
+
+def _spec(it: Interpreter, args: Args, site: Site | None) -> Value:
+    model = args.pos[0]
+    return Instance(SPEC, {"path": Const("")}, model.payload) if isinstance(model, Instance) else NONE
+
+
+def _spec_part(it: Interpreter, args: Args, site: Site | None) -> Value:
+    spec, key = args.pos[0], args.pos[1]
+    assert isinstance(spec, Instance)
+    path = f"{text_of(spec.attrs.get('path', NONE)) or ''}.{text_of(key) or '[]'}"
+    return Instance(SPEC, {"path": Const(path)}, spec.payload)
+
+
+def _spec_written(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """The protobuf of a converted model is edited: its inputs are no longer what was declared, unless by a label."""
+    spec = args.pos[0]
+    assert isinstance(spec, Instance)
+    path = f"{text_of(spec.attrs.get('path', NONE)) or ''}.{text_of(args.pos[1]) if len(args.pos) > 2 else ''}"
+    if isinstance(spec.payload, Staged) and site is not None and not any(label in path for label in _LABELS):
+        for export in spec.payload.exports:
+            reason = f"the model is edited after its conversion (`{path.strip('.')}`)"
+            export.facts = replace(export.facts, query=Fact.unknown(reason, site.place()))
+    return NONE
+
+
+def _spec_called(it: Interpreter, args: Args, site: Site | None) -> Value:
+    spec = args.pos[0]
+    assert isinstance(spec, Instance)
+    path = text_of(spec.attrs.get("path", NONE)) or ""
+    if path.rsplit(".", 1)[-1] in _EDITS:
+        _spec_written(it, Args([spec]), site)
+    return Instance(SPEC, {"path": Const(path)}, spec.payload)
+
+
+SPEC = NativeClass(
+    "coremltools.proto.Model",
+    {
+        "__getattr__": _spec_part,
+        "__getitem__": _spec_part,
+        "__setattr__": _spec_written,
+        "__setitem__": _spec_written,
+        "__call__": _spec_called,
+    },
+    (OBJECT,),
+)
+
+
+def _reopened(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`MLModel(spec)`: the model whose protobuf it is."""
+    spec = args.get(1, "model")
+    if isinstance(spec, Instance) and spec.cls is SPEC:
+        return Instance(MODEL, payload=spec.payload, places=(site,) if site else ())
+    return Unknown("a converted model is opened", "MLModel()", places=(site,) if site else ())
+
+
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[1]) or ""
     return Unknown(f"`{name}` of a converted model", f"MLModel.{name}", places=(site,) if site else ())
 
 
-MODEL = NativeClass("coremltools.models.MLModel", {"save": _save, "__getattr__": _getattr}, (OBJECT,))
+MODEL = NativeClass(
+    "coremltools.models.MLModel",
+    {"__new__": _reopened, "save": _save, "get_spec": _spec, "__getattr__": _getattr},
+    (OBJECT,),
+)
 
 
 def _same_model(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -262,6 +327,10 @@ def _same_model(it: Interpreter, args: Args, site: Site | None) -> Value:
 NATIVES: dict[str, Value] = {
     "coremltools.convert": Native("coremltools.convert", _convert),
     "coremltools.converters.convert": Native("coremltools.convert", _convert),
+    "coremltools.models.MLModel": MODEL,
+    "coremltools.models.model.MLModel": MODEL,
+    "coremltools.MLModel": MODEL,
+    "coremltools.utils.save_spec": Native("coremltools.utils.save_spec", _save),
     **{c.name: c for c in (RANGE, SHAPE, ENUMERATED, TENSOR_TYPE, IMAGE_TYPE, STATE_TYPE)},
     **{name: Native(name, _same_model) for name in tables().keeps_model},
 }

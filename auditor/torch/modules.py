@@ -254,6 +254,36 @@ def _named_parameters(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Seq("list", [Star((row,))])
 
 
+def _buffer_rows(obj: Instance) -> list[tuple[str, Tensor]]:
+    """The registered buffers; `*` stands in the name of one that is in a repeated part."""
+    return [
+        (f"{prefix}.{name}" if prefix else name, v)
+        for prefix, m in walk(obj)
+        for name, v in m.attrs.items()
+        if isinstance(v, Tensor) and v.base is not None and v.base.role == "buffer"
+    ]
+
+
+def _unread_part(obj: Instance) -> Unknown | None:
+    """Set when a part of the module may have buffers that were not seen; the layers of torch have none."""
+    for _, m in walk(obj):
+        base = unread_base(m.cls)
+        if m.taint is not None or (base is not None and not isinstance(base, NativeClass)):
+            return m.taint or _open(obj)
+    return None
+
+
+def _named_buffers(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = _self(args)
+    rows = [(n, Seq("tuple", [_name(n), v])) for n, v in _buffer_rows(obj)]
+    return Seq("list", [Star((row,)) if "*" in n else row for n, row in rows], _unread_part(obj))
+
+
+def _buffers(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = _self(args)
+    return Seq("list", [Star((v,)) if "*" in n else v for n, v in _buffer_rows(obj)], _unread_part(obj))
+
+
 def _state_dict(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Mapping(rest=Unknown("the weights of a module", "state_dict()", "dict"))
 
@@ -339,8 +369,8 @@ MODULE = NativeClass(
         "children": _children,
         "parameters": _parameters,
         "named_parameters": _named_parameters,
-        "buffers": _parameters,
-        "named_buffers": _named_parameters,
+        "buffers": _buffers,
+        "named_buffers": _named_buffers,
         "state_dict": _state_dict,
         "load_state_dict": _load_state_dict,
         "get_submodule": _get_submodule,
