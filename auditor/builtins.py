@@ -172,7 +172,7 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
         return _int(it, Args([value.data]), site)
     if isinstance(value, Unknown):
         if value.kind not in ("int", "float", "bool"):
-            it.may_raise(RaiseSignal("ValueError"))
+            it.may_raise("ValueError")
         return value if value.kind == "int" else value.child(".int", "int")
     return operators.unknown_from("int() of a value that is not known", "int", value, name="int")
 
@@ -579,7 +579,7 @@ CONFIG_FILE = NativeClass("file", {"read": _read_config, "close": lambda it, arg
 
 def _open(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = format_value(args.pos[0], "", None) if args.pos else "*"
-    it.may_raise(RaiseSignal("FileNotFoundError"))
+    it.may_raise("FileNotFoundError")
     if name.endswith("config.json") and it.loader.checkpoints.text(name) is not None:
         return Instance(CONFIG_FILE, {"name": Const(name)})
     return Unknown(

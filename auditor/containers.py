@@ -123,7 +123,7 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
             return it.call(it.get(obj, "__getitem__", site), Args([key]), site)
         case Unknown():
             k = key_of(key)
-            it.may_raise(RaiseSignal("KeyError"))
+            it.may_raise("KeyError")
             return (
                 obj.child(f"[{k[1]!r}]")
                 if k
@@ -132,7 +132,7 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
         case ExternalObject():
             return it.get(obj, "__getitem__()", site)
         case External(dotted=dotted) if not dotted.rsplit(".", 1)[-1][:1].isupper():
-            it.may_raise(RaiseSignal("KeyError"))
+            it.may_raise("KeyError")
             return Unknown(
                 f"`{dotted}[...]` is known at run time only",
                 f"{dotted}[]",
@@ -196,7 +196,7 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
         it.chosen_by.append(key)
     if found is not None:
         if it.maybe_raised and maybe_absent(found[1]):
-            it.may_raise(RaiseSignal("KeyError", key))
+            it.may_raise("KeyError")
         return drop_absent(found[1])
     surely = (
         k is not None and k[0] in ("str", "num", "NoneType", "bool", "tuple", "external", "id") and obj.rest is None

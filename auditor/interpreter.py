@@ -194,9 +194,13 @@ class Interpreter:
             self.may_raise(one, contents)
         return self._merge(worlds, ())
 
-    def may_raise(self, error: RaiseSignal, contents: Contents | None = None) -> None:
+    def may_raise(self, error: RaiseSignal | str, contents: Contents | None = None) -> None:
         """Record what the code may raise here, where a `try` may catch it. `contents` differ from the current state."""
-        if self.maybe_raised and len(self.maybe_raised[-1].errors) < MAX_ERRORS:
+        if not self.maybe_raised:
+            return
+        if isinstance(error, str):
+            error = RaiseSignal(error)
+        if len(self.maybe_raised[-1].errors) < MAX_ERRORS:
             attempt = self.maybe_raised[-1]
             attempt.errors.append((error, {**self.heap.since(attempt.depth), **(contents or {})}))
 

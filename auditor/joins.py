@@ -52,7 +52,8 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
         case Mapping(), Mapping() if depth and a.entries.keys() == b.entries.keys() and a.rest is b.rest:
             return all(same(a.entries[k][1], b.entries[k][1], depth - 1) for k in a.entries)
         case Instance(), Instance() if depth and a.cls is b.cls and a.attrs.keys() == b.attrs.keys():
-            return a.payload == b.payload and all(same(a.attrs[k], b.attrs[k], depth - 1) for k in a.attrs)
+            held = _holds_same(a.payload, b.payload, depth)
+            return held and all(same(a.attrs[k], b.attrs[k], depth - 1) for k in a.attrs)
         case External(dotted=x), External(dotted=y):
             return x == y
         case Bound(), Bound():
@@ -62,6 +63,12 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
         case Unknown(), Unknown():
             return a.reason == b.reason and a.name == b.name and a.name != ""
     return False
+
+
+def _holds_same(a: Any, b: Any, depth: int) -> bool:
+    if isinstance(a, Value) and isinstance(b, Value):
+        return same(a, b, depth - 1)
+    return a is b or (type(a) is type(b) and bool(a == b))
 
 
 def congruent(a: Value, b: Value, seen: set[tuple[int, int]] | None = None) -> bool:
@@ -219,7 +226,8 @@ def _join_two(obj: Any, a: Any, b: Any) -> Any:
         case Unknown():
             return _join_attributes(a, b)
         case Instance():
-            return _join_attributes(a[0], b[0]), a[1] if a[1] is not None else b[1], a[2] or b[2]
+            payload, differs = _join_payloads(a[1], b[1])
+            return _join_attributes(a[0], b[0]), payload, a[2] or b[2] or differs
         case Mapping():
             entries = dict(a[0])
             rest = a[1] or b[1]
@@ -233,6 +241,15 @@ def _join_two(obj: Any, a: Any, b: Any) -> Any:
         case Seq():
             return _join_items(a, b)
     raise TypeError(type(obj).__name__)
+
+
+def _join_payloads(a: Any, b: Any) -> tuple[Any, Unknown | None]:
+    """What an object holds after either of two ways, and why that is not known when no one thing stands for both."""
+    if a is b or (type(a) is type(b) and a == b):
+        return a, None
+    if isinstance(a, Seq) and isinstance(b, Seq):
+        return Seq(a.kind, *_join_items((a.items, a.rest), (b.items, b.rest))), None
+    return a if a is not None else b, Unknown("what an object holds differs on two ways")
 
 
 class Merged(Unknown):

@@ -199,7 +199,7 @@ class Loader:
     def _missing(self, it: Interpreter, dotted: str, site: Site) -> Value:
         """A module that no source and no knowledge of ours covers."""
         self.unread.setdefault(dotted.split(".")[0], site)
-        it.may_raise(RaiseSignal("ModuleNotFoundError"))
+        it.may_raise("ModuleNotFoundError")
         return self.external(dotted, (site,))
 
     def import_from(self, it: Interpreter, dotted: str, level: int, name: str, importer: Module, site: Site) -> Value:
@@ -348,7 +348,7 @@ class Loader:
             )
         missing = self._reason(function)
         spoil(it, args, Unknown(missing, places=function.places or ((site,) if site else ())))
-        it.may_raise(RaiseSignal("Exception", Unknown(missing)))
+        it.may_raise("Exception")
         return unread(it, Unknown(missing, dotted, places=function.places or ((site,) if site else ())), args, site)
 
     def is_data(self, dotted: str) -> bool:

@@ -70,14 +70,19 @@ def derived(value: Any, *sources: Value) -> Const:
 def unknown_from(reason: str, kind: str, *sources: Value, name: str = "") -> Unknown:
     """An unknown computed from `sources`: the first unknown among them gives the reason."""
     first = next((s for s in sources if isinstance(s, Unknown)), None)
+    query = flexible = False
+    for s in sources:
+        if type(s) is not Const:
+            query = query or depends_on_query(s)
+            flexible = flexible or is_flexible(s)
     return Unknown(
         first.reason if first else reason,
         name,
         kind,
         places=merge_places(*(s.places for s in sources)),
         flags=merge_flags(sources),
-        query=any(depends_on_query(s) for s in sources),
-        flexible=any(is_flexible(s) for s in sources),
+        query=query,
+        flexible=flexible,
     )
 
 

@@ -24,9 +24,12 @@ MAX_PLACES = 6
 MAX_OPTIONS = 8
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Value:
-    """Base of all values."""
+    """Base of all values.
+
+    It has no equality of its own: the mutable kinds would inherit it, and any two of one place would be equal.
+    """
 
     places: tuple[Site, ...] = field(default=(), kw_only=True)
     flags: frozenset[str] = field(default=NO_FLAGS, kw_only=True)

@@ -397,6 +397,7 @@ def _list_init(it: Interpreter, args: Args, site: Site | None) -> Value:
         if given is not None and site is not None and not (isinstance(given, Const) and given.value is None)
         else Seq("list", [])
     )
+    it.heap.touch(obj)
     obj.payload = Seq("list", list(source.items), source.rest)
     return NONE
 
@@ -406,6 +407,7 @@ def _sequential_init(it: Interpreter, args: Args, site: Site | None) -> Value:
     items = list(args.pos[1:])
     if len(items) == 1 and isinstance(items[0], Mapping):
         items = [v for _, v in items[0].entries.values()]
+    it.heap.touch(obj)
     obj.payload = Seq("list", items, args.more)
     return NONE
 
@@ -488,6 +490,7 @@ SEQUENTIAL = NativeClass(
 def _dict_init(it: Interpreter, args: Args, site: Site | None) -> Value:
     given = args.get(1, "modules")
     made = it.call(it.loader.builtins["dict"], Args([given] if given is not None else []), site)
+    it.heap.touch(_self(args))
     _self(args).payload = made
     return NONE
 
