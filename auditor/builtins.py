@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -53,8 +54,14 @@ def _print(it: Interpreter, args: Args, site: Site | None) -> Value:
     return NONE
 
 
+def _baked(it: Interpreter, value: Value, site: Site | None, what: str) -> Value | None:
+    """The constant that a traced `forward` makes of a number that differs from call to call; None for any other."""
+    return it.events.bakes(value, site, what) if it.events is not None else None
+
+
 def _len(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return length(it, args.pos[0], site)
+    found = length(it, args.pos[0], site)
+    return _baked(it, found, site, "len()") or found
 
 
 MAX_RANGE = 12
@@ -62,7 +69,7 @@ MAX_RANGE = 12
 
 
 def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
-    bounds = [as_dim(a) for a in args.pos]
+    bounds = [as_dim(_baked(it, a, site, "range()") or a) for a in args.pos]
     if all(isinstance(b, int) for b in bounds):
         numbers = range(*[b for b in bounds if isinstance(b, int)])
         flags, places = merge_flags(args.pos), merge_places(*(a.places for a in args.pos))
@@ -151,35 +158,37 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
         return Const(0)
     value = args.pos[0]
     if isinstance(value, Union):
-        return union(_int(it, Args([o, *args.pos[1:]]), site) for o in value.options)
+        return it.each(value, lambda o: _int(it, Args([o, *args.pos[1:]]), site))
     if isinstance(value, Const):
         try:
             base = args.pos[1].value if len(args.pos) > 1 and isinstance(args.pos[1], Const) else None
             return operators.derived(int(value.value, base) if base else int(value.value), value)
         except (TypeError, ValueError) as error:
             raise RaiseSignal(type(error).__name__) from None
-    if isinstance(value, Num):
-        if it.events is not None and it.events.traced:
-            if value.dim.query and site is not None:
-                it.events.baked.append((site, f"int() makes a constant of the query length `{value.dim}`"))
-            return Num(dims.symbol(dims.Atom(f"int({value.dim})", traced=True)), places=value.places, flags=value.flags)
-        return value
+    baked = _baked(it, value, site, "int()")
+    if baked is not None or isinstance(value, Num):
+        return baked or value
     if isinstance(value, Tensor) and value.data is not None:
         return _int(it, Args([value.data]), site)
     if isinstance(value, Unknown):
+        if value.kind not in ("int", "float", "bool"):
+            it.may_raise("ValueError")
         return value if value.kind == "int" else value.child(".int", "int")
     return operators.unknown_from("int() of a value that is not known", "int", value, name="int")
 
 
 def _float(it: Interpreter, args: Args, site: Site | None) -> Value:
     value = args.pos[0] if args.pos else Const(0.0)
+    if isinstance(value, Union):
+        return it.each(value, lambda o: _float(it, Args([o]), site))
     if isinstance(value, Const):
         try:
             return operators.derived(float(value.value), value)
         except (TypeError, ValueError) as error:
             raise RaiseSignal(type(error).__name__) from None
-    if isinstance(value, Num):
-        return value
+    baked = _baked(it, value, site, "float()")
+    if baked is not None or isinstance(value, Num):
+        return baked or value
     return (
         value.child(".float", "float")
         if isinstance(value, Unknown)
@@ -319,6 +328,9 @@ def _delattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     if isinstance(obj, Instance) and name:
         it.heap.touch(obj)
         obj.attrs.pop(name, None)
+    elif isinstance(obj, Class) and name:
+        it.heap.touch(obj.env)
+        obj.env.names.pop(name, None)
     return NONE
 
 
@@ -372,6 +384,10 @@ def _fold(pick: Callable[..., Any], name: str) -> Callable[[Interpreter, Args, S
                 return args.kw["default"]
             raise RaiseSignal("ValueError")
         found = [d for d in (as_dim(i) for i in items) if d is not None]
+        if exact and it.events is not None and len(found) == len(items) and "key" not in args.kw:
+            picked: Value | None = it.events.least(list(items), name)
+            if picked is not None:
+                return picked
         if exact and len(found) == len(items) == 2 and "key" not in args.kw:
             less = dims.less(found[0], found[1])
             if less is not None:
@@ -529,6 +545,8 @@ def _abs(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _round(it: Interpreter, args: Args, site: Site | None) -> Value:
+    if not isinstance(args.pos[0], Tensor) and (baked := _baked(it, args.pos[0], site, "round()")) is not None:
+        return baked
     if all(isinstance(a, Const) for a in args.pos):
         return operators.derived(round(*(a.value for a in args.pos if isinstance(a, Const))), *args.pos)
     return (
@@ -561,6 +579,7 @@ CONFIG_FILE = NativeClass("file", {"read": _read_config, "close": lambda it, arg
 
 def _open(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = format_value(args.pos[0], "", None) if args.pos else "*"
+    it.may_raise("FileNotFoundError")
     if name.endswith("config.json") and it.loader.checkpoints.text(name) is not None:
         return Instance(CONFIG_FILE, {"name": Const(name)})
     return Unknown(
@@ -703,15 +722,38 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 }
 
 
+def _exception_made(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    if isinstance(obj, Instance):
+        obj.attrs["args"] = Seq("tuple", args.pos[1:], args.more)
+    return NONE
+
+
+def _exception_text(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    given = obj.attrs.get("args") if isinstance(obj, Instance) else None
+    if isinstance(given, Seq) and given.exact and len(given.items) < 2:
+        return _str(it, Args(given.items), site)
+    return operators.pattern("*", *([given] if given is not None else []))
+
+
+def _exception(cls: type, names: dict[str, Value]) -> Value:
+    """A class of exceptions with those that it derives from."""
+    if cls is object:
+        return OBJECT
+    found = names.get(cls.__name__)
+    if found is None:
+        bases = tuple(_exception(b, names) for b in cls.__bases__)
+        methods = {"__init__": _exception_made, "__str__": _exception_text} if cls is BaseException else {}
+        found = names[cls.__name__] = NativeClass(cls.__name__, dict(methods), bases, closed=True)
+    return found
+
+
 def builtin_names() -> dict[str, Value]:
     """Everything that Python finds without an import."""
     names: dict[str, Value] = {n: Native(n, f) for n, f in _FUNCTIONS.items()}
-    base = NativeClass("BaseException", bases=(OBJECT,), closed=True)
-    exception = NativeClass("Exception", bases=(base,), closed=True)
     for n in _EXCEPTIONS.split():
-        names[n] = {"BaseException": base, "Exception": exception}.get(n) or NativeClass(
-            n, bases=(exception,), closed=True
-        )
+        names[n] = _exception(getattr(builtins, n), names)
     names["object"] = OBJECT
     names["NotImplemented"] = Const(NotImplemented)
     names["True"], names["False"], names["None"] = TRUE, FALSE, NONE

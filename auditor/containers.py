@@ -6,7 +6,7 @@ from typing import Any
 
 from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, join_all, union
+from auditor.joins import Absent, join_all, maybe_absent, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -45,10 +45,13 @@ def iterate(it: Interpreter, value: Value, site: Site) -> Seq:
         case Seq():
             return value
         case Mapping():
-            return Seq("list", [k for k, _ in value.entries.values()], value.rest, flags=value.flags)
+            keys = [k if not maybe_absent(v) else Star((k,)) for k, v in value.entries.values()]
+            return Seq("list", keys, value.rest, flags=value.flags)
         case Const(value=str() as s):
             return Seq("list", [Const(c, places=value.places) for c in s[:512]], flags=value.flags)
         case Tensor():
+            if it.events is not None and value.shape:
+                it.events.bakes(number(value.shape[0]), site, "a loop over a tensor")
             return _rows(value, site)
         case Instance(payload=Seq() as inner):
             return iterate(it, inner, site)
@@ -120,6 +123,7 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
             return it.call(it.get(obj, "__getitem__", site), Args([key]), site)
         case Unknown():
             k = key_of(key)
+            it.may_raise("KeyError")
             return (
                 obj.child(f"[{k[1]!r}]")
                 if k
@@ -128,6 +132,7 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
         case ExternalObject():
             return it.get(obj, "__getitem__()", site)
         case External(dotted=dotted) if not dotted.rsplit(".", 1)[-1][:1].isupper():
+            it.may_raise("KeyError")
             return Unknown(
                 f"`{dotted}[...]` is known at run time only",
                 f"{dotted}[]",
@@ -190,11 +195,15 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
     if _chooses(key):
         it.chosen_by.append(key)
     if found is not None:
+        if it.maybe_raised and maybe_absent(found[1]):
+            it.may_raise("KeyError")
         return drop_absent(found[1])
     surely = (
         k is not None and k[0] in ("str", "num", "NoneType", "bool", "tuple", "external", "id") and obj.rest is None
     )
     if surely and not any(name[0] in ("pattern", "dim") for name in obj.entries):
+        if obj.missing is not None:
+            return _made_entry(it, obj, key, site)
         raise RaiseSignal("KeyError", key)
     if obj.rest is not None and k is not None:
         return obj.rest.child(f"[{k[1]!r}]")
@@ -205,6 +214,21 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
         if candidates:
             return union(drop_absent(c) for c in candidates)
     return operators.unknown_from("an item under a key that is not known", "", key, obj.rest or obj)
+
+
+def _made_entry(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Value:
+    """An entry that a `defaultdict` makes when it is looked up; a `Counter` gives zero and keeps nothing."""
+    from auditor.expressions import put
+
+    assert obj.missing is not None
+    made = it.call(obj.missing, Args(), site)
+    if not (isinstance(obj.missing, Native) and obj.missing.name == ZERO):
+        it.heap.touch(obj)
+        put(obj, key, made, site)
+    return made
+
+
+ZERO = "Counter.__missing__"
 
 
 def _chooses(key: Value) -> bool:
@@ -350,11 +374,12 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
                 return Const(len(value.items), places=value.places, flags=value.flags)
             return _memo_length(value)
         case Mapping():
-            return (
-                Const(len(value.entries), places=value.places, flags=value.flags)
-                if value.rest is None
-                else value.rest.child(".len", "int")
-            )
+            if value.rest is not None:
+                return value.rest.child(".len", "int")
+            maybe = [v for _, v in value.entries.values() if maybe_absent(v)]
+            if maybe:
+                return operators.unknown_from("the length of a dict whose entries depend", "int", *maybe, name="len")
+            return Const(len(value.entries), places=value.places, flags=value.flags)
         case Const(value=str() | bytes() as s):
             return operators.derived(len(s), value)
         case Tensor(shape=shape):

@@ -8,7 +8,7 @@ can depend on the query length; a dimension with such an atom is never taken for
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 _ids = itertools.count()
@@ -18,7 +18,8 @@ _ids = itertools.count()
 class Atom:
     """A number without a value. Two atoms are equal only when they are the same object.
 
-    `traced`: whatever the dimension was when the model was traced, for every later call.
+    `traced`: whatever the dimension was when the model was traced, for every later call. `flexible`: an axis of an
+    input goes into it, so that it differs from call to call. `made`: the operation and its operands, when it has any.
     """
 
     name: str
@@ -26,6 +27,8 @@ class Atom:
     wraps: bool = False
     minimum: int = 1
     traced: bool = False
+    flexible: bool = False
+    made: tuple[str, Dim, Dim] | None = field(default=None, repr=False)
     number: int = field(default_factory=lambda: next(_ids))
 
 
@@ -47,6 +50,11 @@ class Poly:
     def wraps(self) -> bool:
         """Whether a modulo went into the value."""
         return any(a.wraps for m, _ in self.terms for a in m)
+
+    @property
+    def flexible(self) -> bool:
+        """Whether the value differs from call to call, with the shapes of the inputs."""
+        return any(a.flexible for m, _ in self.terms for a in m)
 
     @property
     def traced(self) -> bool:
@@ -181,7 +189,9 @@ def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
         wraps = op == "mod" or any(isinstance(d, Poly) and d.wraps for d in (a, b))
         name = f"{op}({a},{b})"
         name = name if len(name) <= _LONGEST else f"{op}(...)"  # names double when operations nest
-        atom = _memo[(op, a, b)] = Atom(name, query, wraps, minimum=1 if op in ("either", "reshape") else 0)
+        flexible = any(isinstance(d, Poly) and d.flexible for d in (a, b))
+        least = 1 if op in ("either", "reshape") else 0
+        atom = _memo[(op, a, b)] = Atom(name, query, wraps, least, flexible=flexible, made=(op, a, b))
     return symbol(atom)
 
 
@@ -235,4 +245,48 @@ def equal(a: Dim, b: Dim) -> bool | None:
         return True
     if less(a, b) or less(b, a):
         return False
+    return None
+
+
+def alternatives(d: Dim) -> Iterator[Dim]:
+    """What a dimension that is one of several may be; any other is itself."""
+    atom = d.terms[0][0][0] if isinstance(d, Poly) and len(d.terms) == 1 and len(d.terms[0][0]) == 1 else None
+    if atom is not None and atom.made is not None and atom.made[0] == "either":
+        yield from alternatives(atom.made[1])
+        yield from alternatives(atom.made[2])
+    else:
+        yield d
+
+
+def at(d: Dim, values: Mapping[Atom, int]) -> int | None:
+    """The dimension when its atoms have these values; None when one has none."""
+    if isinstance(d, int):
+        return d
+    total = 0
+    for m, c in d.terms:
+        for atom in m:
+            value = values.get(atom)
+            if value is None and atom.made is not None:
+                value = _made_at(atom.made, values)
+            if value is None:
+                return None
+            c *= value
+        total += c
+    return total
+
+
+def _made_at(made: tuple[str, Dim, Dim], values: Mapping[Atom, int]) -> int | None:
+    op, a, b = made
+    x, y = at(a, values), at(b, values)
+    if x is None or y is None:
+        return None
+    match op:
+        case "div" if y:
+            return x // y
+        case "mod" if y:
+            return x % y
+        case "min":
+            return min(x, y)
+        case "max":
+            return max(x, y)
     return None

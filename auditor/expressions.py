@@ -13,7 +13,7 @@ import libcst as cst
 from auditor import operators
 from auditor.containers import get_item, iterate, make_slice
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
-from auditor.joins import join_all, union
+from auditor.joins import Deleted, join_all, maybe_absent, present, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -43,7 +43,7 @@ def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
             env = env.redirect[name]
         found = env.names.get(name)
         if found is not None:
-            return found
+            return found if type(found) is not Deleted else _deleted(it, found, frame, node)
         if env.module is not None:
             found = it.loader.name_in(it, env.module, name)
             if found is not None:
@@ -55,6 +55,10 @@ def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
     return Unknown(
         f"the name `{name}` is not defined anywhere that was read", name, places=(frame.statement.site(node),)
     )
+
+
+def _deleted(it: Interpreter, found: Deleted, frame: Frame, node: Any) -> Value:
+    return _would_raise(it, RaiseSignal("NameError", found), frame.statement.site(node))
 
 
 _WIDEST = 1_000
@@ -218,7 +222,8 @@ def put(target: Mapping, key: Value, value: Value, site: Site | None) -> None:
 def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
     it.heap.touch(target)
     if isinstance(source, Mapping):
-        target.entries.update(source.entries)
+        for k, e in source.entries.items():
+            target.entries[k] = operators.over(target.entries.get(k), e)
         target.rest = target.rest or source.rest
         target.flags = target.flags | source.flags
     elif isinstance(source, Seq) and source.exact:
@@ -327,7 +332,8 @@ def _comparison(it: Interpreter, node: cst.Comparison, frame: Frame) -> Value:
         elif op in ("in", "not in") and isinstance(right, Instance) and not isinstance(right.payload, (Seq, Mapping)):
             one = _in_object(it, op, left, right, frame.statement.site(node))
         else:
-            one = operators.compare(op, left, right)
+            decided = it.events.compare(op, left, right) if it.events is not None else None
+            one = operators.compare(op, left, right) if decided is None else decided
         if isinstance(one, Unknown) and not one.places:
             one.places = (frame.statement.site(node),)
         result = one if result is None else _and(result, one)
@@ -517,12 +523,16 @@ def _splat(it: Interpreter, args: Args, value: Value, site: Site) -> None:
         for key, entry in value.entries.values():
             name = text_of(key)
             if name is not None and "*" not in name:
-                args.kw[name] = entry
+                args.kw[name] = entry if not maybe_absent(entry) else _maybe_given(entry, name)
             else:
                 args.more = Unknown("keyword arguments under names that are not known", places=(site,))
         args.more = args.more or value.rest
     elif not (isinstance(value, Const) and value.value is None):
         args.more = operators.unknown_from("keyword arguments splatted from a dict that is not known", "dict", value)
+
+
+def _maybe_given(entry: Value, name: str) -> Value:
+    return union([present(entry), Unknown(f"whether `{name}` is given is not known", places=entry.places)])
 
 
 def _super(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
@@ -537,7 +547,7 @@ def _super(it: Interpreter, function: Value, args: Args, frame: Frame, site: Sit
 
 def _locals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
     names = frame.env.names
-    return Mapping({("str", n): (Const(n), v) for n, v in names.items()})
+    return Mapping({("str", n): (Const(n), v) for n, v in names.items() if not isinstance(v, Deleted)})
 
 
 def _globals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:

@@ -9,7 +9,7 @@ from auditor.containers import iterate
 from auditor.dims import Atom, Dim
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
 from auditor.places import Site
-from auditor.torch.events import Events
+from auditor.torch.events import INPUT, Events, Example
 from auditor.torch.modules import call_module
 from auditor.torch.ops import storage
 from auditor.values import Args, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, text_of
@@ -34,7 +34,7 @@ class Outcome:
     reason: Unknown | None = None
 
 
-QUERY = Atom("q", query=True, minimum=2)
+QUERY = Atom("q", query=True, minimum=2, flexible=True)
 
 
 def query_dim() -> Dim:
@@ -43,10 +43,14 @@ def query_dim() -> Dim:
 
 
 def evaluate(
-    it: Interpreter, module: Value, inputs: tuple[Input, ...], site: Site | None, *, traced: bool = False
+    it: Interpreter, module: Value, inputs: tuple[Input, ...], site: Site | None, example: Example | None = None
 ) -> Outcome:
-    """Run `forward` on the inputs, in a journal frame that is undone: the script goes on as if nothing had happened."""
-    events = Events(traced=traced)
+    """Run `forward` on the inputs, in a journal frame that is undone: the script goes on as if nothing had happened.
+
+    `example` is what the dimensions of the inputs were when `torch.jit.trace` ran, as far as it is known; None for a
+    module that is not traced.
+    """
+    events = Events(example=example)
     if not isinstance(module, Instance):
         reason = (
             module
@@ -101,7 +105,9 @@ def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tup
     return []
 
 
-def symbolic(value: Value, rows: set[int], dynamic: dict[int, str], name: str, as_query: Dim) -> Tensor | None:
+def symbolic(
+    value: Value, rows: set[int], dynamic: dict[int, str], name: str, as_query: Dim, *, traced: bool = False
+) -> Tensor | None:
     """The example tensor with its query axes (`rows`) and the other axes that are not fixed made symbolic."""
     if not isinstance(value, Tensor) or value.shape is None:
         return None
@@ -117,7 +123,7 @@ def symbolic(value: Value, rows: set[int], dynamic: dict[int, str], name: str, a
         shape=tuple(shape),
         base=storage(name, "input", watched=not rows and not value.dtype.startswith("int"), shape=tuple(shape)),
         cuts=(),
-        tags=frozenset(),
+        tags=frozenset({INPUT}) if traced else frozenset(),
         data=None,
     )
 
@@ -126,7 +132,7 @@ _atoms: dict[str, Atom] = {}
 
 
 def _named(label: str) -> Atom:
-    return _atoms.setdefault(label, Atom(label, minimum=2))
+    return _atoms.setdefault(label, Atom(label, minimum=2, flexible=True))
 
 
 __all__ = ["Input", "Outcome", "evaluate", "iterate", "query_dim", "symbolic"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.roles import is_cache_name, is_state_name, query_rank, role_by_name, words
+from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
 from auditor.values import Class, Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
@@ -48,7 +49,8 @@ class Declaration:
     """An export call, as its framework reads it.
 
     `state_names` is None when the call names none (states are then what `forward` writes), an `Unknown` when they are
-    not known. `input_names` are the names of the inputs that are no states, when given.
+    not known. `input_names` are the names of the inputs that are no states, when given. `traced` holds the example
+    inputs of `torch.jit.trace` by parameter, as far as they are known; None when the module is not traced.
     """
 
     module: Value
@@ -61,7 +63,7 @@ class Declaration:
     site: Site
     input_source: Value | None = None
     core_ml: bool = False
-    traced: bool = False
+    traced: Mapping[str, Value] | None = None
 
 
 def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
@@ -444,7 +446,8 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
 
 def _run(it: Interpreter, d: Declaration, q: Declared | None) -> tuple[Outcome, bool]:
     """`forward` on a symbolic query; on the declared width when the symbolic one cannot be followed (then True)."""
-    outcome = evaluate(it, d.module, _inputs(d, q, query_dim()), d.site, traced=d.traced)
+    inputs = _inputs(d, q, query_dim())
+    outcome = evaluate(it, d.module, inputs, d.site, _example(d, inputs))
     if _followed(outcome) or q is None or not isinstance(q.value, Tensor) or q.value.shape is None:
         return outcome, False
     axis = query_axis(q)
@@ -452,7 +455,8 @@ def _run(it: Interpreter, d: Declaration, q: Declared | None) -> tuple[Outcome, 
         return outcome, False
     if q.value.shape[axis] == 1:
         return outcome, False  # one row tells nothing about the rows of a longer query
-    second = evaluate(it, d.module, _inputs(d, q, q.value.shape[axis]), d.site, traced=d.traced)
+    inputs = _inputs(d, q, q.value.shape[axis])
+    second = evaluate(it, d.module, inputs, d.site, _example(d, inputs))
     return (second, True) if _followed(second) else (outcome, False)
 
 
@@ -475,8 +479,26 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
         }
         if i is q:
             rows.add(query_axis(i))
-        out.append(Input(i.parameter or i.name, i.value, symbolic(i.value, rows, axes, i.name, width), n))
+        traced = d.traced is not None
+        name = i.parameter or i.name
+        tensor = symbolic(i.value, rows, axes, name, width, traced=traced)
+        out.append(Input(name, i.value, tensor, n))
     return tuple(out)
+
+
+def _example(d: Declaration, inputs: Sequence[Input]) -> dict[dims.Atom, int] | None:
+    """What the flexible dimensions were in the trace; one that two inputs tell differently is left out."""
+    if d.traced is None:
+        return None
+    seen: dict[dims.Atom, set[int]] = {}
+    for i in inputs:
+        given = d.traced.get(i.name)
+        shape = given.shape if isinstance(given, Tensor) else None
+        for mine, theirs in zip((i.tensor.shape if i.tensor else None) or (), shape or (), strict=False):
+            if isinstance(mine, dims.Poly) and isinstance(theirs, int):
+                for atom in mine.atoms:
+                    seen.setdefault(atom, set()).add(theirs)
+    return {atom: found.pop() for atom, found in seen.items() if len(found) == 1}
 
 
 _LOGIT_NAMES = {"logits", "logit", "scores", "probs", "probabilities"}
@@ -525,7 +547,11 @@ def _logits_of(
         return Fact.unknown(reason, *where, flags=flags)
     if not value.shape:
         return Fact(Logits.NONE, places, flags=flags)
-    is_logits = _is_logits(name, value, q)
+    value = replace(value, shape=_channels_last(value.shape))
+    assert value.shape is not None
+    split = sum(bool(set(words(n)) & _LOGIT_NAMES) for n in d.output_names or ()) > 1  # the vocabulary in parts
+    token = _of_embeddings(d.module, value.shape[-1]) if not split else None
+    is_logits = token if token is False or (token and not words(name)) else _is_logits(name, value, q)
     if is_logits is None:
         return Fact.unknown(
             f"whether the output `{name or 'of forward'}` of width {value.shape[-1]} holds logits or hidden states",
@@ -535,6 +561,23 @@ def _logits_of(
     if not is_logits:
         return Fact(Logits.NONE, places, flags=flags)
     return _rows(d, value, places, concrete, q)
+
+
+def _of_embeddings(module: Value, width: dims.Dim) -> bool | None:
+    """What the embeddings say of a width: a vocabulary (True), hidden states, whatever their name (False), or none."""
+    found = [m for _, m in walk(module) if m.cls is EMBEDDING] if isinstance(module, Instance) else []
+    hidden = any(attribute(m, "embedding_dim") == width for m in found)
+    vocabulary = any(attribute(m, "num_embeddings") == width for m in found)
+    return None if hidden == vocabulary else vocabulary
+
+
+def _channels_last(shape: tuple[dims.Dim, ...]) -> tuple[dims.Dim, ...]:
+    """Logits of a convolution, `[1, vocab, 1, q]` or `[1, vocab, q]`, as `[1, q, vocab]`."""
+    if len(shape) == 4 and shape[2] == 1 and shape[3] in (1, query_dim()) and shape[1] not in (1, query_dim()):
+        return shape[0], shape[3], shape[1]
+    if len(shape) == 3 and shape[2] == query_dim() and shape[1] not in (1, query_dim()):
+        return shape[0], shape[2], shape[1]
+    return shape
 
 
 def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:

@@ -62,6 +62,23 @@ class Heap:
     def open(self) -> None:
         self.frames.append(Journal())
 
+    def since(self, depth: int) -> Contents:
+        """The current content of every object that was changed since the frame at `depth` was opened."""
+        return {key: (obj, obj.snapshot()) for f in self.frames[depth:] for key, (obj, _) in f.items()}
+
+    def before(self, depth: int) -> Contents:
+        """The content, when the frame at `depth` was opened, of every object that was changed since."""
+        found: Contents = {}
+        for frame in reversed(self.frames[depth:]):
+            found.update(frame)
+        return found
+
+    def close(self, depth: int) -> None:
+        """End the frame at `depth`, which the frame before it takes over; those behind it stay."""
+        frame = self.frames.pop(depth)
+        if depth:
+            self.frames[depth - 1].keep(frame)
+
     def undo(self, frame: Contents) -> None:
         for obj, content in frame.values():
             obj.restore(content)

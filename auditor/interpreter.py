@@ -38,15 +38,21 @@ if TYPE_CHECKING:
 MAX_STEPS = 80_000
 MAX_DEPTH = 90
 MAX_UNROLL = 160
+MAX_ERRORS = 12
+"""What one `try` is told that it may have to catch: later ones add nothing that a reader would follow."""
 
 
 class RaiseSignal(Exception):
-    """The audited code raises. `kind` is the exception's class name as far as it is known."""
+    """The audited code raises. `kind` is the exception's class name as far as it is known.
 
-    def __init__(self, kind: str, value: Value | None = None) -> None:
+    `raised` is the exception when the code itself raises one whose class was read.
+    """
+
+    def __init__(self, kind: str, value: Value | None = None, raised: Instance | None = None) -> None:
         super().__init__(kind)
         self.kind = kind
         self.value = value
+        self.raised = raised
 
 
 class ExitSignal(RaiseSignal):
@@ -69,6 +75,17 @@ Signal = Return | Jump | None
 
 
 @dataclass(slots=True)
+class Attempt:
+    """A `try` that is being run: what may have been raised in it, with the state of that moment.
+
+    `depth` is the number of journal frames that were open before.
+    """
+
+    depth: int
+    errors: list[tuple[RaiseSignal, Contents]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Frame:
     """Where evaluation stands: scope, statement (for places), and the function being run."""
 
@@ -78,7 +95,7 @@ class Frame:
     function: Function | None = None
     receiver: Value | None = None
     yields: Seq | None = None
-    caught: list[str] = field(default_factory=list)
+    caught: list[RaiseSignal] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +127,7 @@ class Interpreter:
     flag_table: dict[str, Any] = field(default_factory=dict)
     literals: dict[int, Value] = field(default_factory=dict)
     exhausted: Unknown | None = None
-    maybe_raised: list[list[RaiseSignal]] = field(default_factory=list)
+    maybe_raised: list[Attempt] = field(default_factory=list)
     active: dict[int, int] = field(default_factory=dict)
     search: list[str] = field(default_factory=list)
     events: Any = None
@@ -152,27 +169,40 @@ class Interpreter:
         until the scope ends (`settle`, or the return of the function).
         """
         worlds: list[tuple[Signal, Contents]] = []
-        errors: list[RaiseSignal] = []
+        errors: list[tuple[RaiseSignal, Contents]] = []
         for thunk in thunks:
             mark = len(self.heap.pending)
             self.heap.open()
             try:
                 signal = thunk()
             except RaiseSignal as error:
-                errors.append(error)
+                failed: RaiseSignal | None = error
                 found = self.heap.release(mark)[:-1]
             else:
+                failed = None
                 found = self.heap.release(mark)
                 found[-1] = (signal, found[-1][1])
             frame = self.heap.frames.pop()
             now: Contents = {key: (obj, obj.snapshot()) for key, (obj, _) in frame.items()}
+            if failed is not None:
+                errors.append((failed, now))
             worlds += [(s, {**now, **c}) for s, c in found]
             self.heap.undo(frame)
         if not worlds:
-            raise errors[0]
-        if errors and self.maybe_raised:
-            self.maybe_raised[-1].extend(errors)
+            raise errors[0][0]
+        for one, contents in errors if self.maybe_raised else ():
+            self.may_raise(one, contents)
         return self._merge(worlds, ())
+
+    def may_raise(self, error: RaiseSignal | str, contents: Contents | None = None) -> None:
+        """Record what the code may raise here, where a `try` may catch it. `contents` differ from the current state."""
+        if not self.maybe_raised:
+            return
+        if isinstance(error, str):
+            error = RaiseSignal(error)
+        if len(self.maybe_raised[-1].errors) < MAX_ERRORS:
+            attempt = self.maybe_raised[-1]
+            attempt.errors.append((error, {**self.heap.since(attempt.depth), **(contents or {})}))
 
     def settle(self, mark: int, signal: Signal, consumed: tuple[Jump, ...]) -> Signal:
         """End a scope that catches the signals in `consumed`: those worlds join the one that goes on."""

@@ -52,7 +52,8 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
         case Mapping(), Mapping() if depth and a.entries.keys() == b.entries.keys() and a.rest is b.rest:
             return all(same(a.entries[k][1], b.entries[k][1], depth - 1) for k in a.entries)
         case Instance(), Instance() if depth and a.cls is b.cls and a.attrs.keys() == b.attrs.keys():
-            return a.payload == b.payload and all(same(a.attrs[k], b.attrs[k], depth - 1) for k in a.attrs)
+            held = _holds_same(a.payload, b.payload, depth)
+            return held and all(same(a.attrs[k], b.attrs[k], depth - 1) for k in a.attrs)
         case External(dotted=x), External(dotted=y):
             return x == y
         case Bound(), Bound():
@@ -62,6 +63,12 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
         case Unknown(), Unknown():
             return a.reason == b.reason and a.name == b.name and a.name != ""
     return False
+
+
+def _holds_same(a: Any, b: Any, depth: int) -> bool:
+    if isinstance(a, Value) and isinstance(b, Value):
+        return same(a, b, depth - 1)
+    return a is b or (type(a) is type(b) and bool(a == b))
 
 
 def congruent(a: Value, b: Value, seen: set[tuple[int, int]] | None = None) -> bool:
@@ -219,7 +226,8 @@ def _join_two(obj: Any, a: Any, b: Any) -> Any:
         case Unknown():
             return _join_attributes(a, b)
         case Instance():
-            return _join_attributes(a[0], b[0]), a[1] if a[1] is not None else b[1], a[2] or b[2]
+            payload, differs = _join_payloads(a[1], b[1])
+            return _join_attributes(a[0], b[0]), payload, a[2] or b[2] or differs
         case Mapping():
             entries = dict(a[0])
             rest = a[1] or b[1]
@@ -233,6 +241,15 @@ def _join_two(obj: Any, a: Any, b: Any) -> Any:
         case Seq():
             return _join_items(a, b)
     raise TypeError(type(obj).__name__)
+
+
+def _join_payloads(a: Any, b: Any) -> tuple[Any, Unknown | None]:
+    """What an object holds after either of two ways, and why that is not known when no one thing stands for both."""
+    if a is b or (type(a) is type(b) and a == b):
+        return a, None
+    if isinstance(a, Seq) and isinstance(b, Seq):
+        return Seq(a.kind, *_join_items((a.items, a.rest), (b.items, b.rest))), None
+    return a if a is not None else b, Unknown("what an object holds differs on two ways")
 
 
 class Merged(Unknown):
@@ -267,6 +284,7 @@ def merge_unknowns(a: Unknown, b: Unknown) -> Unknown:
             places=merge_places(a.places, b.places),
             flags=a.flags | b.flags,
             query=a.query or b.query,
+            flexible=a.flexible or b.flexible,
         )
         found.parts = (a, b)
         _merged[(id(a), id(b))] = found
@@ -277,8 +295,22 @@ class Absent(Unknown):
     """A name or key that exists in some worlds only."""
 
 
+class Deleted(Unknown):
+    """What is left of a name after `del`."""
+
+
 def absent(value: Value) -> Absent:
     return Absent("set on one of two ways only", places=value.places, flags=value.flags)
+
+
+def maybe_absent(v: Value) -> bool:
+    """Whether an entry or attribute is not there on one of the ways."""
+    return isinstance(v, Union) and any(isinstance(o, Absent) for o in v.options)
+
+
+def present(v: Value) -> Value:
+    """The value where it is there."""
+    return union(o for o in v.options if not isinstance(o, Absent)) if isinstance(v, Union) else v
 
 
 def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
@@ -286,6 +318,8 @@ def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
     for name in {**a, **b}:
         x, y = a.get(name), b.get(name)
         # A name that one way does not bind would raise there if it were read: the other way is the one that goes on.
+        if type(x) is Deleted or type(y) is Deleted:
+            x, y = (y, None) if type(x) is Deleted else (x, None)
         out[name] = join(x, y) if x is not None and y is not None else (x or y)  # type: ignore[assignment]
     return out
 

@@ -152,7 +152,7 @@ class Loader:
         top = dotted.split(".")[0]
         if top in self.native_packages or top in sys.stdlib_module_names:
             return self.external(dotted, ())
-        return self._from_sources(it, dotted, importer, site) or self._missing(dotted, site)
+        return self._from_sources(it, dotted, importer, site) or self._missing(it, dotted, site)
 
     def _from_sources(self, it: Interpreter, dotted: str, importer: Module | None, site: Site) -> Module | None:
         file = importer.source.file if importer is not None else None
@@ -179,7 +179,7 @@ class Loader:
         if not module.source.ordered and not any(s.effects for s in module.source.statements):
             return
         for number, statement in enumerate(module.source.statements):
-            waits = statement.defines and not module.source.ordered
+            waits = statement.waits and not module.source.ordered
             if not (waits or statement.main_guard) and number not in module.pending:
                 module.pending.add(number)
                 try:
@@ -196,16 +196,17 @@ class Loader:
             self.problems[file.path] = str(error)
             return None
 
-    def _missing(self, dotted: str, site: Site) -> Value:
+    def _missing(self, it: Interpreter, dotted: str, site: Site) -> Value:
         """A module that no source and no knowledge of ours covers."""
         self.unread.setdefault(dotted.split(".")[0], site)
+        it.may_raise("ModuleNotFoundError")
         return self.external(dotted, (site,))
 
     def import_from(self, it: Interpreter, dotted: str, level: int, name: str, importer: Module, site: Site) -> Value:
         if level:
             base = self.sources.relative(importer.source.file, level, dotted)
             if base is None:
-                return self._missing("." * level + dotted + "." + name, site)
+                return self._missing(it, "." * level + dotted + "." + name, site)
             module: Value | None = self._open(base, base.path, site)
             if isinstance(module, Module):
                 self.imported(it, module)
@@ -317,14 +318,14 @@ class Loader:
         self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None
     ) -> Value:
         from auditor.calls import spoil, unread
-        from auditor.torch.modules import find_module
+        from auditor.torch.modules import find_module, kept_module
 
         dotted = function.dotted
         known = self.patched.get(dotted) or self.natives.get(dotted)
         if known is not None and known is not function:
             return it.call(known, args, site)
         if dotted in self.keeps_module or "*." + dotted.rsplit(".", 1)[-1] in self.keeps_module:
-            module = find_module(args)
+            module = kept_module(args)
             if module is not None:
                 return module
         last = dotted.rsplit(".", 1)[-1]
@@ -347,8 +348,7 @@ class Loader:
             )
         missing = self._reason(function)
         spoil(it, args, Unknown(missing, places=function.places or ((site,) if site else ())))
-        if it.maybe_raised:
-            it.maybe_raised[-1].append(RaiseSignal("Exception", Unknown(missing)))
+        it.may_raise("Exception")
         return unread(it, Unknown(missing, dotted, places=function.places or ((site,) if site else ())), args, site)
 
     def is_data(self, dotted: str) -> bool:

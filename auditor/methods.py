@@ -7,7 +7,7 @@ from typing import Any
 
 from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, join_all, union
+from auditor.joins import Absent, join_all, maybe_absent, present, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -49,6 +49,8 @@ def attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Valu
             return _scalar_attribute(obj, name)
         if isinstance(obj, Num) and name in ("real", "numerator"):
             return obj
+        if isinstance(obj, Num) and name in ("item", "tolist") and it.events is not None:
+            return Native(name, lambda it, args, s: it.events.bakes(obj, s, f"{name}()") or obj)
     if name in table:
         return Bound(Native(name, table[name]), obj)
     if name == "__class__":
@@ -327,7 +329,7 @@ def _clear(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _copy(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     if isinstance(obj, Mapping):
-        return Mapping(dict(obj.entries), obj.rest, places=obj.places, flags=obj.flags)
+        return Mapping(dict(obj.entries), obj.rest, obj.missing, places=obj.places, flags=obj.flags)
     assert isinstance(obj, Seq)
     return Seq(obj.kind, list(obj.items), obj.rest, places=obj.places, flags=obj.flags)
 
@@ -384,6 +386,8 @@ def _get(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj, default = _map(args), args.get(2, "default") or NONE
     k = key_of(args.pos[1])
     found = obj.entries.get(k) if k is not None else None
+    if obj.missing is not None:
+        obj = Mapping(obj.entries, obj.rest)  # `get` makes nothing
     if found is not None:
         value = found[1]
         if isinstance(value, Union) and any(isinstance(o, Absent) for o in value.options):
@@ -396,22 +400,30 @@ def _get(it: Interpreter, args: Args, site: Site | None) -> Value:
         return default
 
 
+def _maybe(entry: Value, item: Value) -> Value:
+    """What an iteration gives of an entry: zero or one times when it is there on some ways only."""
+    return Star((item,)) if maybe_absent(entry) else item
+
+
 def _items(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
     rest = None
     if obj.rest is not None:
         rest = obj.rest.child(".items")
-    return Seq("list", [Seq("tuple", [k, v]) for k, v in obj.entries.values()], rest, flags=obj.flags)  # type: ignore[arg-type]
+    rows = [_maybe(v, Seq("tuple", [k, present(v)])) for k, v in obj.entries.values()]
+    return Seq("list", rows, rest, flags=obj.flags)  # type: ignore[arg-type]
 
 
 def _keys(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
-    return Seq("list", [k for k, _ in obj.entries.values()], obj.rest, places=obj.places, flags=obj.flags)
+    names = [_maybe(v, k) for k, v in obj.entries.values()]
+    return Seq("list", names, obj.rest, places=obj.places, flags=obj.flags)
 
 
 def _values(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
-    return Seq("list", [v for _, v in obj.entries.values()], obj.rest, places=obj.places, flags=obj.flags)
+    values = [_maybe(v, present(v)) for _, v in obj.entries.values()]
+    return Seq("list", values, obj.rest, places=obj.places, flags=obj.flags)
 
 
 def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -421,7 +433,9 @@ def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
     found = obj.entries.pop(k, None) if k is not None else None
     default = args.get(2, "default")
     if found is not None:
-        return found[1]
+        if not maybe_absent(found[1]):
+            return found[1]
+        return union([present(found[1]), default]) if default is not None else present(found[1])
     if obj.rest is not None or k is None:
         value = (
             obj.rest.child(f"[{k[1]!r}]")
@@ -435,10 +449,14 @@ def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
+    from auditor.containers import ZERO
     from auditor.expressions import put, update_mapping
 
     obj = _map(args)
     it.heap.touch(obj)
+    if isinstance(obj.missing, Native) and obj.missing.name == ZERO:
+        obj.rest = obj.rest or Unknown("counts that were added", places=(site,) if site else ())
+        return NONE
     for other in args.pos[1:]:
         update_mapping(it, obj, other)
     for name, value in args.kw.items():
@@ -454,11 +472,26 @@ def _setdefault(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
     k = key_of(args.pos[1])
     if k is not None and k in obj.entries:
+        found = obj.entries[k][1]
+        if not (isinstance(found, Union) and any(isinstance(o, Absent) for o in found.options)):
+            return found
+        it.heap.touch(obj)
+        there = [o for o in found.options if not isinstance(o, Absent)]
+        obj.entries[k] = (obj.entries[k][0], union([*there, args.get(2, "default") or NONE]))
         return obj.entries[k][1]
     it.heap.touch(obj)
     default = args.get(2, "default") or NONE
     put(obj, args.pos[1], default, site)
     return default
+
+
+def _most_common(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj, most = _map(args), args.get(1, "n")
+    counts = [v.value if isinstance(v, Const) else None for _, v in obj.entries.values()]
+    if obj.rest is not None or None in counts or not (most is None or isinstance(most, Const)):
+        return operators.unknown_from("counts that are not known", "list", *([obj.rest] if obj.rest else []))
+    rows = sorted(obj.entries.values(), key=lambda kv: -getattr(kv[1], "value", 0))
+    return Seq("list", [Seq("tuple", [k, v]) for k, v in rows[: most.value if most is not None else None]])
 
 
 def _move_to_end(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -526,6 +559,7 @@ _MAPPING: dict[str, Callable[..., Value]] = {
     "clear": _clear,
     "fromkeys": _fromkeys,
     "move_to_end": _move_to_end,
+    "most_common": _most_common,
 }
 
 

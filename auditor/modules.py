@@ -16,6 +16,7 @@ import libcst as cst
 from libcst.metadata import PositionProvider
 from libcst.metadata.position_provider import NEWLINE_RE, PositionProvidingCodegenState
 
+from auditor.definitions import waiting
 from auditor.places import Site
 from auditor.sources import SourceFile
 
@@ -92,7 +93,8 @@ def _cited(kind: type) -> bool:
 class Statement:
     """A top-level statement (or several on one line): its lines, what it binds, and, when asked for, its LibCST nodes.
 
-    `defines` when it only defines functions or classes; `effects` when it may change what other modules see.
+    `waits` when it only defines what may be made when it is first looked up (see `auditor.definitions`); `effects` when
+    it may change what other modules see.
     """
 
     path: str
@@ -102,7 +104,7 @@ class Statement:
     mutates: frozenset[str]
     calls: bool
     star: bool
-    defines: bool = False
+    waits: bool = False
     effects: bool = False
     main_guard: bool = False
     _nodes: tuple[cst.BaseStatement, ...] | None = field(default=None, repr=False)
@@ -165,7 +167,9 @@ def index(file: SourceFile) -> ModuleSource:
     statements: list[Statement] = []
     binders: dict[str, list[int]] = {}
     stars: list[int] = []
+    groups: list[list[ast.stmt]] = []
     for first, last, group in _groups(tree.body):
+        groups.append(group)
         if sum(map(len, lines[first - 1 : last])) > _LONG and any(_too_deep(n) for n in group):
             raise SyntaxProblem(f"the statement at line {first} nests more than {MAX_NESTING} levels deep")
         binds: set[str] = set()
@@ -178,12 +182,14 @@ def index(file: SourceFile) -> ModuleSource:
                 else:
                     (binds if how == "bind" else mutates).add(name)
         number = len(statements)
+        text = "".join(lines[first - 1 : last])
+        if ":=" in text:
+            binds.update(name for node in group for name in _walruses(node))
         for name in binds | mutates:
             binders.setdefault(name, []).append(number)
         if star:
             stars.append(number)
         calls = any(isinstance(n, (ast.Expr, ast.For, ast.While, ast.With, ast.If, ast.Try)) for n in group)
-        text = "".join(lines[first - 1 : last])
         statements.append(
             Statement(
                 file.path,
@@ -193,11 +199,13 @@ def index(file: SourceFile) -> ModuleSource:
                 frozenset(mutates),
                 calls,
                 star,
-                _only_defines(group),
+                False,
                 any(map(_has_effect, group)),
                 any(map(_is_main_guard, group)),
             )
         )
+    for statement, waits in zip(statements, waiting(groups, binders, file.text), strict=True):
+        statement.waits = waits
     guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
     return ModuleSource(
         file, tuple(statements), binders, tuple(stars), _order_matters(binders, statements, file.text), guard
@@ -253,23 +261,6 @@ def _has_effect(node: ast.stmt) -> bool:
     return False
 
 
-def _only_defines(group: list[ast.stmt]) -> bool:
-    """Whether evaluating the statement does nothing but bind: it can wait until the name is looked up."""
-    return all(
-        isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not n.decorator_list for n in group
-    )
-
-
-def _only_binds(node: ast.stmt) -> bool:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
-        return not node.decorator_list and all(isinstance(d, ast.Constant) for d in defaults)
-    if isinstance(node, ast.ClassDef):
-        # a base may count its sub-classes: only those of a library are taken not to
-        return not node.decorator_list and not node.keywords and all(isinstance(b, ast.Attribute) for b in node.bases)
-    return False
-
-
 def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
     """Statements with their first and last lines; those that share a line come together."""
     current: tuple[int, int, list[ast.stmt]] | None = None
@@ -311,9 +302,6 @@ def _effects(node: ast.stmt) -> Iterator[tuple[str, str]]:
                 for name, _ in _target(t):
                     yield name, "mutate"
         case ast.Expr(value=v):
-            for sub in ast.walk(v):
-                if isinstance(sub, ast.NamedExpr):
-                    yield from _target(sub.target)
             if isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute):
                 root = v.func.value
                 while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
@@ -337,12 +325,27 @@ def _effects(node: ast.stmt) -> Iterator[tuple[str, str]]:
             for s in [*node.body, *node.orelse, *node.finalbody]:
                 yield from _effects(s)
             for h in node.handlers:
+                if h.name is not None:
+                    yield h.name, "bind"
                 for s in h.body:
                     yield from _effects(s)
         case ast.Match(cases=cases):
             for c in cases:
+                for sub in ast.walk(c.pattern):
+                    captured = sub.rest if isinstance(sub, ast.MatchMapping) else getattr(sub, "name", None)
+                    if captured is not None:
+                        yield captured, "bind"
                 for s in c.body:
                     yield from _effects(s)
+
+
+def _walruses(node: ast.AST) -> Iterator[str]:
+    """The module-level names that `:=` binds inside a statement."""
+    if isinstance(node, ast.NamedExpr):
+        yield node.target.id
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        for child in ast.iter_child_nodes(node):
+            yield from _walruses(child)
 
 
 def _target(t: ast.expr) -> Iterator[tuple[str, str]]:

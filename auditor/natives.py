@@ -8,7 +8,7 @@ from pathlib import Path
 from auditor import stdlib
 from auditor.builtins import builtin_names
 from auditor.checkpoints import Checkpoints
-from auditor.frameworks import coreai_models, coreai_torch, coremltools, torch_export
+from auditor.frameworks import coreai_models, coreai_torch, coremltools, torch_export, torch_jit
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
 from auditor.loader import Loader
@@ -34,6 +34,7 @@ def natives() -> dict[str, Value]:
         **layers.NATIVES,
         **transformers.NATIVES,
         **torch_export.NATIVES,
+        **torch_jit.NATIVES,
         **coreai_torch.NATIVES,
         **coremltools.NATIVES,
         **coreai_models.NATIVES,

@@ -48,8 +48,9 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
     for b in node.bases:
         base = it.eval(b.value, frame)
         if isinstance(base, Union):
-            base = base.options[0]
+            base = Unknown(f"a base of `{node.name.value}` is one of several classes", places=base.places)
         bases.append(base)
+    bases += _metaclass(it, node, frame)
     env = Env({"__class_scope__": NONE, "__annotations__": Mapping()}, parent=frame.env)
     cls = Class(node.name.value, tuple(bases), env, node, frame.statement.site(node))
     inner = replace(frame, env=env)
@@ -61,6 +62,7 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
     hook, _ = class_lookup(cls, "__init_subclass__", after=cls)
     if isinstance(hook, Function):
         keywords = {k.keyword.value: it.eval(k.value, frame) for k in node.keywords if k.keyword is not None}
+        keywords.pop("metaclass", None)
         it.call(hook, Args([cls], keywords), cls.site)
     for base in mro(cls):
         if isinstance(base, NativeClass) and "__init_subclass__" in base.methods:
@@ -71,6 +73,15 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
             result = it.call(value, Args([out]), frame.statement.site(decorator))
             out = out if isinstance(result, Unknown) else result
     return out
+
+
+def _metaclass(it: Interpreter, node: cst.ClassDef, frame: Frame) -> list[Value]:
+    """A metaclass of the sources may change anything: the class has a part that was not read."""
+    given = next((k.value for k in node.keywords if k.keyword is not None and k.keyword.value == "metaclass"), None)
+    if given is None or not isinstance(it.eval(given, frame), Class):
+        return []
+    what = f"the metaclass of `{node.name.value}` is not evaluated"
+    return [Unknown(what, places=(frame.statement.site(node),))]
 
 
 def mro(cls: Value) -> tuple[Value, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from auditor import dims
-from auditor.joins import same, union
+from auditor.joins import maybe_absent, present, same, union
 from auditor.values import (
     Bound,
     Class,
@@ -70,13 +70,19 @@ def derived(value: Any, *sources: Value) -> Const:
 def unknown_from(reason: str, kind: str, *sources: Value, name: str = "") -> Unknown:
     """An unknown computed from `sources`: the first unknown among them gives the reason."""
     first = next((s for s in sources if isinstance(s, Unknown)), None)
+    query = flexible = False
+    for s in sources:
+        if type(s) is not Const:
+            query = query or depends_on_query(s)
+            flexible = flexible or is_flexible(s)
     return Unknown(
         first.reason if first else reason,
         name,
         kind,
         places=merge_places(*(s.places for s in sources)),
         flags=merge_flags(sources),
-        query=any(depends_on_query(s) for s in sources),
+        query=query,
+        flexible=flexible,
     )
 
 
@@ -88,6 +94,16 @@ def depends_on_query(v: Value) -> bool:
             return q
         case Tensor(tags=tags):
             return "query" in tags
+    return False
+
+
+def is_flexible(v: Value) -> bool:
+    """Whether a number differs from call to call, with the shapes of the graph's inputs."""
+    match v:
+        case Num(dim=d):
+            return d.flexible
+        case Unknown(flexible=f):
+            return f
     return False
 
 
@@ -105,7 +121,9 @@ def truth(v: Value) -> bool | None:
                 return True
             return None if items or rest else False
         case Mapping(entries=entries, rest=rest):
-            return True if entries else None if rest else False
+            if any(not maybe_absent(e) for _, e in entries.values()):
+                return True
+            return None if entries or rest else False
         case Union(options=options):
             seen = {truth(o) for o in options}
             return seen.pop() if len(seen) == 1 else None
@@ -132,7 +150,8 @@ def binary(op: str, a: Value, b: Value) -> Value:
     if isinstance(b, Seq) and op == "*":
         return _repeat(b, a)
     if isinstance(a, Mapping) and isinstance(b, Mapping) and op == "|":
-        return Mapping({**a.entries, **b.entries}, a.rest or b.rest, places=merge_places(a.places, b.places))
+        merged = {**a.entries, **{k: over(a.entries.get(k), e) for k, e in b.entries.items()}}
+        return Mapping(merged, a.rest or b.rest, places=merge_places(a.places, b.places), flags=a.flags | b.flags)
     x, y = as_dim(a), as_dim(b)
     if x is not None and y is not None:
         result = _dimensions(op, x, y)
@@ -140,6 +159,13 @@ def binary(op: str, a: Value, b: Value) -> Value:
             return number(result, (a, b))
         return unknown_from("arithmetic on an unknown number", "float", a, b, name=f"({op})")
     return unknown_from(f"`{op}` on a value that is not known", "", a, b)
+
+
+def over(old: tuple[Value, Value] | None, new: tuple[Value, Value]) -> tuple[Value, Value]:
+    """An entry that is written over another: one that may be absent leaves the old one on that way."""
+    if old is None or not maybe_absent(new[1]):
+        return new
+    return new[0], union([old[1], present(new[1])])
 
 
 def _concrete(op: str, a: Const, b: Const) -> Value:
@@ -383,7 +409,12 @@ def contains(container: Value, item: Value) -> bool | None:
             return None
         return True if t in s.replace("*", "\0") else (None if "*" in s else False)
     if isinstance(container, Mapping):
-        return _among((k for k, _ in container.entries.values()), container.rest is None, item)
+        sure = [k for k, v in container.entries.values() if not maybe_absent(v)]
+        found = _among(sure, container.rest is None, item)
+        if found is not False or len(sure) == len(container.entries):
+            return found
+        others = (k for k, v in container.entries.values() if maybe_absent(v))
+        return False if all(_same_item(k, item) is False for k in others) else None
     if isinstance(container, Seq):
         return _among((i for i in container.items if not isinstance(i, Star)), container.exact, item)
     return None

@@ -51,7 +51,7 @@ def exporting(source: ModuleSource, words: re.Pattern[str], others: Mapping[str,
                 names |= new
                 grown = True
     on_import = any(
-        (leads or not seen.isdisjoint(names)) and not (s.defines or s.main_guard or _imports_only(s.text))
+        (leads or not seen.isdisjoint(names)) and not (s.waits or s.main_guard or _imports_only(s.text))
         for s, seen, leads in mentions
     )
     return Exporting(frozenset(names), on_import)

@@ -42,7 +42,7 @@ def run_script(loader: Loader, path: str, argv: tuple[str, ...]) -> Result:
 
     def body(it: Interpreter) -> None:
         for statement in module.source.statements:
-            if statement.defines and not statement.binds & set(module.env.names):
+            if statement.waits and not statement.binds & set(module.env.names):
                 continue  # evaluated when one of its names is looked up
             frame = Frame(module.env, statement, module)
             it.run_block(statement.nodes, frame)

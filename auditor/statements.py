@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import libcst as cst
 
 from auditor import operators
 from auditor.containers import delete_item, get_item, iterate, set_item, unpack
-from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, ExitSignal, Frame, Interpreter, RaiseSignal, Return, Signal
-from auditor.joins import congruent, join_contents, same, union_of
+from auditor.heap import Contents
+from auditor.interpreter import (
+    BREAK,
+    CONTINUE,
+    MAX_UNROLL,
+    Attempt,
+    ExitSignal,
+    Frame,
+    Interpreter,
+    RaiseSignal,
+    Return,
+    Signal,
+)
+from auditor.joins import Deleted, congruent, join_contents, same, union_of
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -19,6 +33,7 @@ from auditor.values import (
     Const,
     Env,
     External,
+    ExternalObject,
     Instance,
     Mapping,
     NativeClass,
@@ -29,6 +44,7 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    key_of,
     merge_places,
     text_of,
 )
@@ -132,8 +148,11 @@ def _delete(it: Interpreter, node: cst.Del, frame: Frame) -> Signal:
     targets = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
     for t in targets:
         if isinstance(t, cst.Name):
-            it.heap.touch(frame.env)
-            frame.env.names.pop(t.value, None)
+            env = frame.env.redirect.get(t.value, frame.env)
+            it.heap.touch(env)
+            env.names[t.value] = Deleted(f"`{t.value}` was deleted", t.value, places=(frame.statement.site(t),))
+        elif isinstance(t, cst.Attribute):
+            it.call(it.loader.builtins["delattr"], Args([it.eval(t.value, frame), Const(t.attr.value)]), None)
         elif isinstance(t, cst.Subscript):
             from auditor.expressions import index_of
 
@@ -150,12 +169,14 @@ def _assert(it: Interpreter, node: cst.Assert, frame: Frame) -> Signal:
 
 def _raise(it: Interpreter, node: cst.Raise, frame: Frame) -> Signal:
     if node.exc is None:
-        raise RaiseSignal(frame.caught[-1] if frame.caught else "Exception")
+        raise frame.caught[-1] if frame.caught else RaiseSignal("Exception")
     value = it.eval(node.exc, frame)
-    kind = exception_name(value)
+    if isinstance(value, (Class, NativeClass)):
+        value = it.call(value, Args(), frame.statement.site(node))
+    kind, raised = exception_name(value), value if isinstance(value, Instance) else None
     if kind in ("SystemExit", "KeyboardInterrupt"):
-        raise ExitSignal(kind, value)
-    raise RaiseSignal(kind, value)
+        raise ExitSignal(kind, value, raised)
+    raise RaiseSignal(kind, value, raised)
 
 
 def exception_name(value: Value) -> str:
@@ -447,6 +468,10 @@ def _match_mapping(it: Interpreter, pattern: cst.MatchMapping, subject: Value, f
         except RaiseSignal:
             return False
         seen.append(match_pattern(it, element.pattern, value, frame))
+    if pattern.rest is not None:
+        named = {key_of(it.eval(e.key, frame)) for e in pattern.elements}
+        left = {k: v for k, v in subject.entries.items() if k not in named}
+        assign(it, pattern.rest, Mapping(left, subject.rest), frame)
     return _all_of(seen)
 
 
@@ -740,23 +765,30 @@ def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, emit: 
 
 
 def _try(it: Interpreter, node: cst.Try, frame: Frame) -> Signal:
-    it.maybe_raised.append([])
+    depth = len(it.heap.frames)
+    attempt = Attempt(depth)
+    it.maybe_raised.append(attempt)
+    it.heap.open()
     signal: Signal = None
     raised: RaiseSignal | None = None
     try:
         signal = it.run_block(node.body.body, frame)
     except RaiseSignal as error:
         raised = error
-    maybe = it.maybe_raised.pop()
+    finally:
+        it.maybe_raised.pop()
+    started = it.heap.before(depth) if attempt.errors else {}
+    it.heap.close(depth)
     try:
         if raised is not None:
             signal = _handle(it, node, raised, frame)
         else:
             if signal is None and node.orelse is not None:
                 signal = it.run_block(node.orelse.body.body, frame)
-            caught = next((e for e in maybe if _catches(it, node, e, frame)), None)
-            if caught is not None and signal is None:
-                signal = it.fork([lambda: None, lambda: _handle(it, node, caught, frame)])
+            caught = _ways(it, node, attempt.errors, frame)
+            if caught:
+                ended = signal
+                signal = it.fork([lambda: ended, *(_caught(it, w, frame, started) for w in caught)])
     finally:
         if node.finalbody is not None:
             last = it.run_block(node.finalbody.body.body, frame)
@@ -764,13 +796,42 @@ def _try(it: Interpreter, node: cst.Try, frame: Frame) -> Signal:
     return signal
 
 
+Way = tuple[cst.ExceptHandler, RaiseSignal, Contents]
+
+
+def _ways(it: Interpreter, node: cst.Try, errors: list[tuple[RaiseSignal, Contents]], frame: Frame) -> list[Way]:
+    """The handlers that may have to take what may have been raised, each from the first such moment."""
+    found: dict[int, Way] = {}
+    for error, contents in errors:
+        for handler in _handlers_for(it, node, error, frame):
+            found.setdefault(id(handler), (handler, error, contents))
+    return list(found.values())
+
+
+def _caught(it: Interpreter, way: Way, frame: Frame, started: Contents) -> Callable[[], Signal]:
+    handler, error, contents = way
+
+    def run() -> Signal:
+        it.heap.apply({**started, **contents})
+        return _run_handler(it, handler, error, frame)
+
+    return run
+
+
 def _handle(it: Interpreter, node: cst.Try, error: RaiseSignal, frame: Frame) -> Signal:
-    handler = _handler_for(it, node, error, frame)
-    if handler is None:
+    handlers = _handlers_for(it, node, error, frame)
+    if not handlers:
         raise error
+    if len(handlers) == 1:
+        return _run_handler(it, handlers[0], error, frame)
+    return it.fork([partial(_run_handler, it, h, error, frame) for h in handlers])
+
+
+def _run_handler(it: Interpreter, handler: cst.ExceptHandler, error: RaiseSignal, frame: Frame) -> Signal:
     if handler.name is not None:
-        assign(it, handler.name.name, error.value or Unknown(f"an exception {error.kind}", "error"), frame)
-    frame.caught.append(error.kind)
+        value: Value = error.raised or Unknown(f"an exception {error.kind}", "error")
+        assign(it, handler.name.name, value, frame)
+    frame.caught.append(error)
     try:
         return it.run_block(handler.body.body, frame)
     finally:
@@ -780,40 +841,42 @@ def _handle(it: Interpreter, node: cst.Try, error: RaiseSignal, frame: Frame) ->
 _OF_IMPORTS = {"ImportError", "ModuleNotFoundError"}
 
 
-def _catches(it: Interpreter, node: cst.Try, error: RaiseSignal, frame: Frame) -> bool:
-    """Whether a handler takes what may have been raised; one for imports takes nothing that a call raises."""
-    handler = _handler_for(it, node, error, frame)
-    if handler is None or handler.type is None or error.kind != "Exception":
-        return handler is not None
-    kinds = it.eval(handler.type, frame)
-    names = {exception_name(k) for k in (kinds.items if isinstance(kinds, Seq) else [kinds])}
-    return not names <= _OF_IMPORTS
+def _handlers_for(it: Interpreter, node: cst.Try, error: RaiseSignal, frame: Frame) -> list[cst.ExceptHandler]:
+    """The handler that takes an exception; every one that may, when its class is not known.
 
-
-_PARENTS = {
-    "ModuleNotFoundError": ("ImportError",),
-    "KeyError": ("LookupError",),
-    "IndexError": ("LookupError",),
-    "FileNotFoundError": ("OSError", "IOError"),
-    "NotImplementedError": ("RuntimeError",),
-    "RecursionError": ("RuntimeError",),
-    "UnicodeDecodeError": ("ValueError",),
-    "ZeroDivisionError": ("ArithmeticError",),
-}
-
-
-def _handler_for(it: Interpreter, node: cst.Try, error: RaiseSignal, frame: Frame) -> cst.ExceptHandler | None:
+    What a call raises that nobody can read is no failed import.
+    """
+    kinds = _kinds(error)
+    out: list[cst.ExceptHandler] = []
     for handler in node.handlers:
         if handler.type is None:
-            return handler
-        kinds = it.eval(handler.type, frame)
-        names = [exception_name(k) for k in (kinds.items if isinstance(kinds, Seq) else [kinds])]
-        accepted = {error.kind, "BaseException", *_PARENTS.get(error.kind, ())}
-        if not isinstance(error, ExitSignal):
-            accepted.add("Exception")
-        if accepted & set(names) or (error.kind == "Exception" and not isinstance(error, ExitSignal)):
-            return handler
-    return None
+            return [*out, handler]
+        accepted = it.eval(handler.type, frame)
+        names = {exception_name(k) for k in (accepted.items if isinstance(accepted, Seq) else [accepted])}
+        if kinds is None:
+            if not names <= _OF_IMPORTS:
+                out.append(handler)
+            if names & {"Exception", "BaseException"}:
+                return out
+        elif kinds & names:
+            return [handler]
+    return out
+
+
+def _kinds(error: RaiseSignal) -> set[str] | None:
+    """The names of the classes that an exception belongs to; None when its class is not known."""
+    if error.raised is not None:
+        from auditor.objects import mro
+
+        order = mro(error.raised.cls)
+        if all(isinstance(c, (Class, NativeClass)) for c in order):
+            return {exception_name(c) for c in order}
+    if error.kind == "Exception":
+        return None
+    own = getattr(builtins, error.kind, None)
+    if isinstance(own, type) and issubclass(own, BaseException):
+        return {c.__name__ for c in own.__mro__}
+    return {error.kind, "BaseException", *(() if isinstance(error, ExitSignal) else ("Exception",))}
 
 
 def _with(it: Interpreter, node: cst.With, frame: Frame) -> Signal:
@@ -826,14 +889,16 @@ def _with(it: Interpreter, node: cst.With, frame: Frame) -> Signal:
         swallow = swallow or _suppresses(manager)
         if item.asname is not None:
             assign(it, item.asname.name, entered, frame)
-    try:
+    if not swallow:
         return it.run_block(node.body.body, frame)
-    except ExitSignal:
-        raise
-    except RaiseSignal:
-        if swallow:
-            return None
-        raise
+    return _suppressing(it, node, [m.args for m in managers if isinstance(m, ExternalObject)], frame)
+
+
+def _suppressing(it: Interpreter, node: cst.With, given: list[Args], frame: Frame) -> Signal:
+    """`with contextlib.suppress(...)`: a `try` whose only handler does nothing."""
+    kinds = [cst.Element(cst.Name(exception_name(k))) for a in given for k in a.pos]
+    handler = cst.ExceptHandler(body=cst.IndentedBlock([]), type=cst.Tuple(kinds))
+    return _try(it, cst.Try(body=node.body, handlers=[handler]), frame)
 
 
 def _enter(it: Interpreter, manager: Value, site: Site) -> Value:
@@ -852,8 +917,6 @@ def _enter(it: Interpreter, manager: Value, site: Site) -> Value:
 
 
 def _suppresses(manager: Value) -> bool:
-    from auditor.values import ExternalObject
-
     return isinstance(manager, ExternalObject) and manager.dotted.endswith((".suppress", ".raises"))
 
 

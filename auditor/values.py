@@ -24,9 +24,12 @@ MAX_PLACES = 6
 MAX_OPTIONS = 8
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Value:
-    """Base of all values."""
+    """Base of all values.
+
+    It has no equality of its own: the mutable kinds would inherit it, and any two of one place would be equal.
+    """
 
     places: tuple[Site, ...] = field(default=(), kw_only=True)
     flags: frozenset[str] = field(default=NO_FLAGS, kw_only=True)
@@ -60,7 +63,7 @@ class Unknown(Value):
     `kind` is the Python type when that much is known (`int`, `str`, `bool`, `float`, `list`, `dict`), `data` for plain
     data out of a file or a checkpoint, `unread` for what a call gave that nobody can read, else empty. `name` is how a
     reader would call it (`config.hidden_size`). Attributes and items of an unknown are memoized, so that the same
-    access gives the same unknown.
+    access gives the same unknown. `query` and `flexible` say of a number what they say of an `Atom`.
     """
 
     reason: str
@@ -70,6 +73,7 @@ class Unknown(Value):
     atom: Atom | None = field(default=None, repr=False)
     query: bool = False
     assigned: dict[str, Value] = field(default_factory=dict, repr=False)
+    flexible: bool = field(default=False, kw_only=True)
     born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> dict[str, Value]:
@@ -83,7 +87,13 @@ class Unknown(Value):
         if found is None:
             kind = kind or ("data" if self.kind in ("data", "dict") else "")
             found = Unknown(
-                self.reason, f"{self.name}{key}", kind, places=self.places, flags=self.flags, query=self.query
+                self.reason,
+                f"{self.name}{key}",
+                kind,
+                places=self.places,
+                flags=self.flags,
+                query=self.query,
+                flexible=self.flexible,
             )
             self.children[key] = found
         return found
@@ -96,7 +106,7 @@ class Unknown(Value):
     @property
     def dim(self) -> Poly:
         if self.atom is None:
-            self.atom = Atom(self.name or "?", self.query, minimum=0)
+            self.atom = Atom(self.name or "?", self.query, minimum=0, flexible=self.flexible)
         return symbol(self.atom)
 
 
@@ -133,10 +143,14 @@ Key = tuple[str, Any]
 
 @dataclass(slots=True, eq=False)
 class Mapping(Value):
-    """A dict: `entries` maps a hashable key to (key value, value). `rest` is set when there may be more entries."""
+    """A dict: `entries` maps a hashable key to (key value, value). `rest` is set when there may be more entries.
+
+    `missing` is called for an entry that is not there: the factory of a `defaultdict`, the zero of a `Counter`.
+    """
 
     entries: dict[Key, tuple[Value, Value]] = field(default_factory=dict)
     rest: Unknown | None = None
+    missing: Value | None = None
     born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> tuple[dict[Key, tuple[Value, Value]], Unknown | None]:

@@ -14,6 +14,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-snapshots", action="store_true", help="rewrite what snapshots are compared with")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes minutes, unless `-m nightly` asks for it."""
+    if "nightly" in config.option.markexpr:
+        return
+    nightly = [i for i in items if i.get_closest_marker("nightly") is not None]
+    config.hook.pytest_deselected(items=nightly)
+    items[:] = [i for i in items if i not in set(nightly)]
+
+
 @pytest.fixture
 def snapshot(request: pytest.FixtureRequest) -> Snapshot:
     """Compare a text with the file that holds what it should be."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from auditor import dims
 from auditor.containers import iterate
 from auditor.dims import Dim
 from auditor.expressions import format_value
 from auditor.frameworks.coreai_torch import Staged, declared_inputs, family_of
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, forward_of, parameter_names
+from auditor.frameworks.torch_jit import traced_with
 from auditor.graph_facts import Declaration, Declared, Dimension, compute, merged
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
@@ -29,6 +33,7 @@ from auditor.values import (
     merge_flags,
     text_of,
 )
+from rules.facts import Fact
 
 
 def _record(*names: str):  # type: ignore[no-untyped-def]
@@ -101,7 +106,7 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
         more,
         site,
         core_ml=True,
-        traced=program is None,
+        traced=traced_with(it, module, site) if program is None else None,
     )
 
 
@@ -139,7 +144,7 @@ def _inputs(it: Interpreter, module: Value, given: Value, site: Site) -> tuple[l
 def _input(it: Interpreter, item: Value, parameter: str, site: Site) -> Declared:
     if isinstance(item, Union):
         options = [_input(it, o, parameter, site) for o in item.options]
-        same = all(o.axes == options[0].axes for o in options)
+        same = all(o.axes == options[0].axes and _alike(o.value, options[0].value) for o in options)
         return options[0] if same else Declared(options[0].name, options[0].value, None, item, parameter)
     if not isinstance(item, Instance):
         return Declared(parameter, item, None, item if isinstance(item, Unknown) else None, parameter)
@@ -147,6 +152,35 @@ def _input(it: Interpreter, item: Value, parameter: str, site: Site) -> Declared
     shape = item.attrs.get("shape")
     value, axes = _shape(it, shape, item, site)
     return Declared(name, value, axes, shape if shape is not None else item, parameter)
+
+
+def _alike(a: Value, b: Value) -> bool:
+    return isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape
+
+
+def _varies(bounds: Instance) -> bool | None:
+    """Whether a range has more than one length; None when one of its bounds does not say.
+
+    A bound out of a checkpoint is larger than 1.
+    """
+    low = _numbers(bounds.attrs.get("lower_bound", Const(1)))
+    high = _numbers(bounds.attrs.get("upper_bound", Const(-1)))
+    seen = {
+        a != b if isinstance(a, int) and isinstance(b, int) else a is not None and b is not None
+        for a in low
+        for b in high
+    }
+    return seen.pop() if len(seen) == 1 else None
+
+
+def _numbers(bound: Value) -> list[Dim | None]:
+    """The numbers that a bound may be; None for one that nobody knows before the script runs."""
+    if isinstance(bound, Union):
+        return [n for o in bound.options for n in _numbers(o)]
+    if isinstance(bound, Unknown) and bound.kind != "data":
+        return [None]
+    d = size(bound)
+    return [-1] if d is None else list(dims.alternatives(d))
 
 
 def _shape(
@@ -167,9 +201,13 @@ def _shape(
     axes: dict[int, Dimension] = {}
     for n, d in enumerate(source.items):
         if isinstance(d, Instance) and d.cls is RANGE:
-            low, high = (size(d.attrs.get(n, NONE)) for n in ("lower_bound", "upper_bound"))
-            if isinstance(low, int) and low == high:
-                dims_.append(low)
+            varies = _varies(d)
+            if varies is None:
+                reason = Unknown("whether a range has one length or more is not known", places=d.places or shape.places)
+                return Tensor(None, reason=reason, flags=d.flags), None
+            if not varies:
+                low = size(d.attrs.get("lower_bound", NONE))
+                dims_.append(1 if low is None else low)
                 continue
             axes[n] = Dimension(True, label=f"range{d.born}", source=d)
             default = size(d.attrs.get("default", NONE))
@@ -212,12 +250,74 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
     return NONE
 
 
+_EDITS = {"add", "append", "extend", "insert", "pop", "remove", "CopyFrom", "MergeFrom", "ClearField"}
+_LABELS = ("name", "metadata", "author", "license", "userDefined", "shortDescription", "specificationVersion")
+
+
+def _spec(it: Interpreter, args: Args, site: Site | None) -> Value:
+    model = args.pos[0]
+    return Instance(SPEC, {"path": Const("")}, model.payload) if isinstance(model, Instance) else NONE
+
+
+def _spec_part(it: Interpreter, args: Args, site: Site | None) -> Value:
+    spec, key = args.pos[0], args.pos[1]
+    assert isinstance(spec, Instance)
+    path = f"{text_of(spec.attrs.get('path', NONE)) or ''}.{text_of(key) or '[]'}"
+    return Instance(SPEC, {"path": Const(path)}, spec.payload)
+
+
+def _spec_written(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """The protobuf of a converted model is edited: its inputs are no longer what was declared, unless by a label."""
+    spec = args.pos[0]
+    assert isinstance(spec, Instance)
+    path = f"{text_of(spec.attrs.get('path', NONE)) or ''}.{text_of(args.pos[1]) if len(args.pos) > 2 else ''}"
+    if isinstance(spec.payload, Staged) and site is not None and not any(label in path for label in _LABELS):
+        for export in spec.payload.exports:
+            reason = f"the model is edited after its conversion (`{path.strip('.')}`)"
+            export.facts = replace(export.facts, query=Fact.unknown(reason, site.place()))
+    return NONE
+
+
+def _spec_called(it: Interpreter, args: Args, site: Site | None) -> Value:
+    spec = args.pos[0]
+    assert isinstance(spec, Instance)
+    path = text_of(spec.attrs.get("path", NONE)) or ""
+    if path.rsplit(".", 1)[-1] in _EDITS:
+        _spec_written(it, Args([spec]), site)
+    return Instance(SPEC, {"path": Const(path)}, spec.payload)
+
+
+SPEC = NativeClass(
+    "coremltools.proto.Model",
+    {
+        "__getattr__": _spec_part,
+        "__getitem__": _spec_part,
+        "__setattr__": _spec_written,
+        "__setitem__": _spec_written,
+        "__call__": _spec_called,
+    },
+    (OBJECT,),
+)
+
+
+def _reopened(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`MLModel(spec)`: the model whose protobuf it is."""
+    spec = args.get(1, "model")
+    if isinstance(spec, Instance) and spec.cls is SPEC:
+        return Instance(MODEL, payload=spec.payload, places=(site,) if site else ())
+    return Unknown("a converted model is opened", "MLModel()", places=(site,) if site else ())
+
+
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[1]) or ""
     return Unknown(f"`{name}` of a converted model", f"MLModel.{name}", places=(site,) if site else ())
 
 
-MODEL = NativeClass("coremltools.models.MLModel", {"save": _save, "__getattr__": _getattr}, (OBJECT,))
+MODEL = NativeClass(
+    "coremltools.models.MLModel",
+    {"__new__": _reopened, "save": _save, "get_spec": _spec, "__getattr__": _getattr},
+    (OBJECT,),
+)
 
 
 def _same_model(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -227,6 +327,10 @@ def _same_model(it: Interpreter, args: Args, site: Site | None) -> Value:
 NATIVES: dict[str, Value] = {
     "coremltools.convert": Native("coremltools.convert", _convert),
     "coremltools.converters.convert": Native("coremltools.convert", _convert),
+    "coremltools.models.MLModel": MODEL,
+    "coremltools.models.model.MLModel": MODEL,
+    "coremltools.MLModel": MODEL,
+    "coremltools.utils.save_spec": Native("coremltools.utils.save_spec", _save),
     **{c.name: c for c in (RANGE, SHAPE, ENUMERATED, TENSOR_TYPE, IMAGE_TYPE, STATE_TYPE)},
     **{name: Native(name, _same_model) for name in tables().keeps_model},
 }

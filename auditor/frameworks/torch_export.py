@@ -20,6 +20,7 @@ from auditor.values import (
     Mapping,
     Native,
     NativeClass,
+    Num,
     Seq,
     Union,
     Unknown,
@@ -201,16 +202,29 @@ def dynamic_dims(entry: Value | None) -> dict[int, Value] | None:
             for key, v in entry.entries.values():
                 if not isinstance(key, Const) or not isinstance(key.value, int):
                     return None
-                if not (isinstance(v, Const) and (v.value is None or isinstance(v.value, int))):
-                    out[key.value] = v
-            return out
+                out[key.value] = v
+            return _dynamic_of(out)
         case Seq(exact=True):
-            return {
-                n: v
-                for n, v in enumerate(entry.items)
-                if not (isinstance(v, Const) and (v.value is None or isinstance(v.value, int)))
-            }
+            return _dynamic_of(dict(enumerate(entry.items)))
     return None
+
+
+def _dynamic_of(axes: dict[int, Value]) -> dict[int, Value] | None:
+    """The axes that are dynamic; None when that is not known of one."""
+    told = {n: _is_dynamic(v) for n, v in axes.items()}
+    return None if None in told.values() else {n: v for n, v in axes.items() if told[n]}
+
+
+def _is_dynamic(v: Value) -> bool | None:
+    match v:
+        case Const(value=None | int()):
+            return False
+        case Union(options=options):
+            seen = {_is_dynamic(o) for o in options}
+            return seen.pop() if len(seen) == 1 else None
+        case Unknown() | Num():
+            return None
+    return True
 
 
 def _dims(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -174,8 +174,11 @@ def _error(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _parse(known_only: bool) -> Handler:
     def parse(it: Interpreter, args: Args, site: Site | None) -> Value:
+        return it.each(args.get(1, "args") or NONE, lambda given: parse_one(it, given, args, site))
+
+    def parse_one(it: Interpreter, given: Value, args: Args, site: Site | None) -> Value:
         parser = _parser(args)
-        argv = _argv(it, args.get(1, "args"), site)
+        argv = _argv(it, given, site)
         if argv is None:
             return Unknown("the command line is put together at run time", "args", places=(site,) if site else ())
         namespace, rest = parse_arguments(it, parser, argv, args.get(2, "namespace"))
@@ -189,15 +192,15 @@ def _parse(known_only: bool) -> Handler:
     return parse
 
 
-def _argv(it: Interpreter, given: Value | None, site: Site | None) -> list[str] | None:
-    if given is None or (isinstance(given, Const) and given.value is None):
+def _argv(it: Interpreter, given: Value, site: Site | None) -> list[str] | None:
+    """The texts of a command line; None when one of them is not known."""
+    if isinstance(given, Const) and given.value is None:
         return list(it.argv)
-    if isinstance(given, Union):
-        given = next((o for o in given.options if isinstance(o, Seq)), given)
     if site is None or not isinstance(given, (Seq, Instance)):
         return None
-    texts = [text_of(i) for i in iterate(it, given, site).items]
-    return [t for t in texts if t is not None] if all(t is not None for t in texts) else None
+    source = iterate(it, given, site)
+    texts = [i.value for i in source.items if isinstance(i, Const) and isinstance(i.value, str)]
+    return texts if source.exact and len(texts) == len(source.items) else None
 
 
 def parse_arguments(
@@ -322,13 +325,17 @@ def _value(it: Interpreter, options: list[Option], raw: Any, parser: Parser) -> 
 
 
 def _given(it: Interpreter, options: list[Option], raw: Any, parser: Parser) -> Value:
-    """One value from the command line; one that is not among the choices is taken, for the script tells more so."""
+    """One value from the command line. Where the parser would refuse it as no choice, any choice may be meant."""
     if not isinstance(raw, str):
         return Const(raw)
     if raw.startswith(_CONST):
         return parser.options[int(raw.removeprefix(_CONST))].settings.get("const", NONE)
     option = next((o for o in options if o.kind != "switch"), options[0])
-    return _converted(it, option, raw)
+    value = _converted(it, option, raw)
+    if option.choices is not None and operators.contains(Seq("list", option.choices), value) is False:
+        it.sinks.problem(f"{option.flag} has no choice {raw!r}", option.site)
+        return union(option.choices) if option.choices else value
+    return value
 
 
 def _marked(value: Value, places: tuple[Site, ...], flags: frozenset[str]) -> Value:

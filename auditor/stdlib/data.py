@@ -10,6 +10,7 @@ from typing import Any
 
 from auditor import operators
 from auditor.builtins import builtin_names
+from auditor.containers import ZERO, iterate
 from auditor.expressions import put, update_mapping
 from auditor.interpreter import Interpreter
 from auditor.places import Site
@@ -23,6 +24,7 @@ from auditor.values import (
     NativeClass,
     Num,
     Seq,
+    Star,
     Unknown,
     Value,
     key_of,
@@ -45,6 +47,10 @@ def _math(name: str, function: Callable[..., Any]) -> Native:
             for i in args.pos[0].items:
                 total = operators.binary("*", total, i)
             return total
+        if it.events is not None:
+            baked: Value | None = it.events.bakes(Seq("tuple", args.pos), site, f"math.{name}()")
+            if baked is not None:
+                return baked
         if name in ("ceil", "floor") and isinstance(args.pos[0], Num):
             return args.pos[0]
         return operators.unknown_from(f"math.{name} of a number that is not known", kind, *args.pos, name=name)
@@ -86,27 +92,36 @@ def _ordered_dict(it: Interpreter, args: Args, site: Site | None) -> Value:
     return it.call(it.loader.builtins["dict"], args, site)
 
 
-def _defaultdict_new(it: Interpreter, args: Args, site: Site | None) -> Value:
-    inner = Mapping()
-    for a in args.pos[2:]:
-        update_mapping(it, inner, a)
-    return Instance(DEFAULT_DICT, {"default_factory": args.pos[1] if len(args.pos) > 1 else NONE}, inner)
-
-
-def _defaultdict_item(it: Interpreter, args: Args, site: Site | None) -> Value:
-    obj, key = args.pos[0], args.pos[1]
-    assert isinstance(obj, Instance)
-    assert isinstance(obj.payload, Mapping)
-    k = key_of(key)
-    if k is not None and k in obj.payload.entries:
-        return obj.payload.entries[k][1]
-    made = it.call(obj.attrs["default_factory"], Args(), site)
-    it.heap.touch(obj.payload)
-    put(obj.payload, key, made, site)
+def _defaultdict(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = Mapping(places=(site,) if site else ())
+    for a in args.pos[1:]:
+        update_mapping(it, made, a)
+    for name, value in args.kw.items():
+        put(made, Const(name), value, site)
+    factory = args.pos[0] if args.pos else NONE
+    made.missing = None if isinstance(factory, Const) else factory
     return made
 
 
-DEFAULT_DICT = NativeClass("collections.defaultdict", {"__new__": _defaultdict_new, "__getitem__": _defaultdict_item})
+def _counter(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = Mapping(missing=Native(ZERO, lambda it, args, site: Const(0)), places=(site,) if site else ())
+    for a in args.pos:
+        if isinstance(a, Mapping):
+            update_mapping(it, made, a)
+            continue
+        assert site is not None
+        source = iterate(it, a, site)
+        for i in source.items:
+            k = key_of(i)
+            if k is None or isinstance(i, Star):
+                made.rest = made.rest or operators.unknown_from("counts of items that are not known", "int", i)
+                continue
+            old = made.entries.get(k)
+            made.entries[k] = (i, operators.binary("+", old[1] if old else Const(0), Const(1)))
+        made.rest = made.rest or source.rest
+    for name, value in args.kw.items():
+        put(made, Const(name), value, site)
+    return made
 
 
 def _deque(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -175,7 +190,8 @@ NATIVES: dict[str, Value] = {
     "json.loads": Native("json.loads", _json_loads),
     "json.load": Native("json.load", _json_loads),
     "collections.OrderedDict": Native("dict", _ordered_dict),
-    "collections.defaultdict": DEFAULT_DICT,
+    "collections.defaultdict": Native("defaultdict", _defaultdict),
+    "collections.Counter": Native("Counter", _counter),
     "collections.deque": Native("deque", _deque),
     **{f"re.{n}": _re(n) for n in ("sub", "match", "search", "fullmatch", "findall", "split")},
     "time.time": Native("time", _time),

@@ -109,7 +109,7 @@ def copied(value: Value, deep: bool, seen: dict[int, Value] | None = None) -> Va
         case Star(items=items):
             return Star(tuple(inner(i) for i in items))
         case Mapping():
-            new = Mapping({}, value.rest, places=value.places, flags=value.flags)
+            new = Mapping({}, value.rest, value.missing, places=value.places, flags=value.flags)
             seen[id(value)] = new
             new.entries = {k: (n, inner(v)) for k, (n, v) in value.entries.items()}
             return new
@@ -360,9 +360,44 @@ def _islice(it: Interpreter, args: Args, site: Site | None) -> Value:
     assert site is not None
     source = iterate(it, args.pos[0], site)
     bounds: list[Any] = [a.value if isinstance(a, Const) else ... for a in args.pos[1:]]
-    if source.exact and ... not in bounds:
+    head = next((n for n, i in enumerate(source.items) if isinstance(i, Star)), len(source.items))
+    last = bounds[0] if len(bounds) == 1 else bounds[1] if len(bounds) > 1 else None
+    if ... not in bounds and (source.exact or (isinstance(last, int) and last <= head)):
         return Seq("list", source.items[slice(*bounds)])
     return Seq("list", [], operators.unknown_from("a part of a sequence that is not known", "", source))
+
+
+_ENDLESS = 64
+"""Items that are written down of a sequence without end."""
+
+
+def _endless(items: list[Value], site: Site | None) -> Value:
+    rest = Unknown("an item of a sequence without end", places=(site,) if site else ())
+    return Seq("iterator", items, rest)
+
+
+def _count(it: Interpreter, args: Args, site: Site | None) -> Value:
+    value, step = args.get(0, "start") or Const(0), args.get(1, "step") or Const(1)
+    items: list[Value] = []
+    for _ in range(_ENDLESS):
+        items.append(value)
+        value = operators.binary("+", value, step)
+    return _endless(items, site)
+
+
+def _cycle(it: Interpreter, args: Args, site: Site | None) -> Value:
+    assert site is not None
+    source = iterate(it, args.pos[0], site)
+    if not source.exact or not source.items:
+        return _endless([], site)
+    return _endless([source.items[n % len(source.items)] for n in range(_ENDLESS)], site)
+
+
+def _repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
+    times = args.get(1, "times")
+    if times is None:
+        return _endless([args.pos[0]] * _ENDLESS, site)
+    return operators.binary("*", Seq("list", [args.pos[0]]), times)
 
 
 def _operator(op: str) -> Handler:
@@ -403,6 +438,9 @@ def _attrgetter(it: Interpreter, args: Args, site: Site | None) -> Value:
 NATIVES: dict[str, Value] = {
     "contextlib.suppress": Native("suppress", _suppress),
     "itertools.islice": Native("islice", _islice),
+    "itertools.count": Native("count", _count),
+    "itertools.cycle": Native("cycle", _cycle),
+    "itertools.repeat": Native("repeat", _repeat),
     "operator.mul": Native("mul", _operator("*")),
     "operator.add": Native("add", _operator("+")),
     "operator.sub": Native("sub", _operator("-")),

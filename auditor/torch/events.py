@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from auditor import dims, operators
+from auditor.joins import union
 from auditor.places import Site
-from auditor.values import Seq, Storage, Tensor, Value
+from auditor.roles import role_by_name
+from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Value, as_dim, merge_places
+from rules.facts import Role
+
+Example = Mapping[dims.Atom, int]
+"""What the flexible dimensions of the inputs were when the model was traced, as far as it is known."""
+
+INPUT = "input"
+"""The tag of what is computed from an input of a traced graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +32,59 @@ class Write:
 
 @dataclass(slots=True)
 class Events:
-    """`traced`: `torch.jit.trace` records the operations, so that a Python number made of a dimension is a constant."""
+    """`example` is set when `torch.jit.trace` records the operations.
 
-    traced: bool = False
+    A Python number that is made of a dimension or of a tensor is then a constant, and a branch on one is taken once.
+    """
+
+    example: Example | None = None
     writes: list[Write] = field(default_factory=list)
     row_kernels: list[tuple[Site, str]] = field(default_factory=list)
     baked: list[tuple[Site, str]] = field(default_factory=list)
     experts: list[Site] = field(default_factory=list)
     reads: set[int] = field(default_factory=set)
+
+    def bakes(self, value: Value, site: Site | None, what: str) -> Value | None:
+        """The constant that `what` makes of `value`; None where nothing is traced or any call has the same value."""
+        if self.example is None or not _differs(value):
+            return None
+        if site is not None:
+            self.baked.append((site, f"{what} makes a constant of {_told(value)} when the model is traced"))
+        dim = value.dim if isinstance(value, Num) else None
+        atom = dims.Atom(f"{what[:-1]}{dim or ''})" if what.endswith(")") else what, traced=True, minimum=0)
+        return Num(dims.symbol(atom), places=merge_places(value.places, (site,) if site else ()), flags=value.flags)
+
+    def compare(self, op: str, a: Value, b: Value) -> Value | None:
+        """A comparison of dimensions as the trace has decided it; None where it can be decided for every call."""
+        if self.example is None:
+            return None
+        if op in ("in", "not in") and isinstance(b, Seq) and b.exact and (_differs(a) or any(map(_differs, b.items))):
+            seen = [self._at(v) for v in (a, *b.items)]
+            found = None if None in seen else (seen[0] in seen[1:]) == (op == "in")
+        elif op in operators.COMPARE and (_differs(a) or _differs(b)):
+            x, y = self._at(a), self._at(b)
+            found = None if x is None or y is None else bool(operators.COMPARE[op](x, y))
+        else:
+            return None
+        if found is None:
+            return operators.unknown_from("which way a comparison went when the model was traced", "bool", a, b)
+        return operators.derived(found, a, b)
+
+    def least(self, values: list[Value], name: str) -> Value | None:
+        """The `min` or `max` of dimensions as the trace has picked it: one of them, in every later call."""
+        if self.example is None or not any(map(_differs, values)):
+            return None
+        seen = [self._at(v) for v in values]
+        known = [s for s in seen if s is not None]
+        if len(known) < len(seen):
+            return union(values)
+        return values[seen.index(min(known) if name == "min" else max(known))]
+
+    def _at(self, v: Value) -> int | float | None:
+        if isinstance(v, Const) and isinstance(v.value, (int, float)):
+            return v.value
+        d = as_dim(v)
+        return dims.at(d, self.example or {}) if d is not None else None
 
     def written(self, target: Tensor, site: Site, key: Value | None, value: Value | None = None) -> None:
         """`target` (a view of a storage) is written in place, at `key` when it is an item assignment."""
@@ -39,6 +95,24 @@ class Events:
         own = isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
         wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
         self.writes.append(Write(target.base, site, wraps, whole, own))
+
+
+def _differs(v: Value) -> bool:
+    """Whether a number, or the numbers in a tensor or sequence, differ from one call of the graph to the next."""
+    match v:
+        case Tensor(tags=tags, base=base):
+            # the content of a state, too: of other buffers it is the same in any call
+            kept = base is not None and base.role == "buffer" and role_by_name(base.name) is not Role.UNKNOWN
+            return INPUT in tags or kept
+        case Seq(items=items) | Union(options=items):
+            return any(map(_differs, items))
+    return operators.is_flexible(v)
+
+
+def _told(v: Value) -> str:
+    if isinstance(v, Num):
+        return f"the length `{v.dim}`"
+    return "the values of a tensor" if isinstance(v, Tensor) else "a length"
 
 
 def is_layer(t: Tensor) -> bool:
@@ -66,8 +140,6 @@ def _wraps(key: Value | None) -> bool:
 
 def _covers(key: Value) -> bool:
     """Whether an item assignment writes everything: `x[:] = y` or `x[...] = y`."""
-    from auditor.values import Const
-
     if isinstance(key, Seq) and key.kind == "slice":
         return all(isinstance(b, Const) and b.value is None for b in key.items)
     return isinstance(key, Const) and key.value is ...

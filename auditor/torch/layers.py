@@ -207,6 +207,9 @@ _DECONV = "in_channels out_channels kernel_size stride padding output_padding gr
 _POOL = "kernel_size stride padding"
 
 
+EMBEDDING = layer("Embedding", "num_embeddings embedding_dim padding_idx", _embedding, _embedding_weights)
+
+
 def _classes() -> list[NativeClass]:
     out = [layer(n, "dim", _same) for n in _ACTIVATIONS.split()]
     out += [layer(n, p, _same, _norm_weights) for n, p in _NORMS.items()]
@@ -216,7 +219,7 @@ def _classes() -> list[NativeClass]:
     out += [layer(n, "a b c", _unread) for n in _UNREAD.split()]
     out += [
         layer("Linear", "in_features out_features bias", _linear, _linear_weights),
-        layer("Embedding", "num_embeddings embedding_dim padding_idx", _embedding, _embedding_weights),
+        EMBEDDING,
         layer("Flatten", "start_dim end_dim", _flatten),
         layer("GLU", "dim", _glu),
         layer("MultiheadAttention", "embed_dim num_heads", _attention),

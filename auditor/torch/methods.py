@@ -7,7 +7,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import ops
 from auditor.torch.tensors import dim_value, shape_value, unknown_tensor
-from auditor.values import NONE, Args, Bound, Const, External, Native, Tensor, Unknown, Value, number
+from auditor.values import NONE, Args, Bound, Const, External, Native, Seq, Tensor, Unknown, Value, number
 
 _SAME = """
 abs absolute neg negative exp expm1 exp2 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
@@ -187,6 +187,23 @@ def _nothing(it: Interpreter, args: Args, site: Site | None) -> Value:
     return NONE
 
 
+def _tolist(it: Interpreter, args: Args, site: Site | None) -> Value:
+    if it.events is not None:
+        it.events.bakes(ops.first(args), site, "tolist()")
+    return Unknown("the values of a tensor", "tolist()", "list", places=(site,) if site else ())
+
+
+def _of_numpy(op: ops.Op) -> ops.Op:
+    """A function of numpy, which takes numbers and arrays: a trace does not follow a dimension through it."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        if it.events is not None:
+            it.events.bakes(Seq("tuple", args.all()), site, "numpy")
+        return op(it, args, site)
+
+    return run
+
+
 _METHODS: dict[str, ops.Op] = {
     **OPS,
     **{n: ops.in_place(f) for n, f in _IN_PLACE.items()},
@@ -201,9 +218,7 @@ _METHODS: dict[str, ops.Op] = {
     "new_full": _new(ops.full),
     "new_tensor": _new(ops.from_data),
     "unfold": _unfold,
-    "tolist": lambda it, args, site: Unknown(
-        "the values of a tensor", "tolist()", "list", places=(site,) if site else ()
-    ),
+    "tolist": _tolist,
     "is_floating_point": lambda it, args, site: Unknown("the type of a tensor", "is_floating_point()", "bool"),
     "is_contiguous": lambda it, args, site: Const(True),
     "backward": _nothing,
@@ -266,13 +281,14 @@ def _natives() -> dict[str, Value]:
     out: dict[str, Value] = {}
     for name in OPS:
         native = _LIFTED[name]
-        for prefix in ("torch.", "torch.nn.functional.", "numpy.", "torch.Tensor.", "torch.special.", "torch.linalg."):
+        for prefix in ("torch.", "torch.nn.functional.", "torch.Tensor.", "torch.special.", "torch.linalg."):
             out[prefix + name] = native
+        out[f"numpy.{name}"] = Native(name, ops.lifted(_of_numpy(OPS[name])))
         out[f"torch.ops.aten.{name}.default"] = native
         out[f"torch.ops.aten.{name}"] = native
     for name, op in _MAKERS.items():
-        for prefix in ("torch.", "numpy."):
-            out[prefix + name] = Native(name, op)
+        out[f"torch.{name}"] = Native(name, op)
+        out[f"numpy.{name}"] = Native(name, _of_numpy(op))
     for name in _IN_PLACE:
         out[f"torch.Tensor.{name}"] = _LIFTED[name]
     out["torch.numel"] = Native("torch.numel", _numel)

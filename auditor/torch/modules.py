@@ -95,6 +95,14 @@ def is_module(v: Value) -> bool:
     return isinstance(v, Instance) and any(c is MODULE for c in mro(v.cls))
 
 
+def kept_module(args: Args) -> Value | None:
+    """The first argument that is a module, or one of several values of which one is, or an object that holds one."""
+    for v in args.all():
+        if find_module(Args([v])) is not None:
+            return v if not isinstance(v, ExternalObject) else find_module(Args([v]))
+    return None
+
+
 def find_module(args: Args) -> Instance | None:
     """The first module among the arguments, or among those of an object that holds one."""
     for v in args.all():
@@ -246,6 +254,36 @@ def _named_parameters(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Seq("list", [Star((row,))])
 
 
+def _buffer_rows(obj: Instance) -> list[tuple[str, Tensor]]:
+    """The registered buffers; `*` stands in the name of one that is in a repeated part."""
+    return [
+        (f"{prefix}.{name}" if prefix else name, v)
+        for prefix, m in walk(obj)
+        for name, v in m.attrs.items()
+        if isinstance(v, Tensor) and v.base is not None and v.base.role == "buffer"
+    ]
+
+
+def _unread_part(obj: Instance) -> Unknown | None:
+    """Set when a part of the module may have buffers that were not seen; the layers of torch have none."""
+    for _, m in walk(obj):
+        base = unread_base(m.cls)
+        if m.taint is not None or (base is not None and not isinstance(base, NativeClass)):
+            return m.taint or _open(obj)
+    return None
+
+
+def _named_buffers(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = _self(args)
+    rows = [(n, Seq("tuple", [_name(n), v])) for n, v in _buffer_rows(obj)]
+    return Seq("list", [Star((row,)) if "*" in n else row for n, row in rows], _unread_part(obj))
+
+
+def _buffers(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = _self(args)
+    return Seq("list", [Star((v,)) if "*" in n else v for n, v in _buffer_rows(obj)], _unread_part(obj))
+
+
 def _state_dict(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Mapping(rest=Unknown("the weights of a module", "state_dict()", "dict"))
 
@@ -331,8 +369,8 @@ MODULE = NativeClass(
         "children": _children,
         "parameters": _parameters,
         "named_parameters": _named_parameters,
-        "buffers": _parameters,
-        "named_buffers": _named_parameters,
+        "buffers": _buffers,
+        "named_buffers": _named_buffers,
         "state_dict": _state_dict,
         "load_state_dict": _load_state_dict,
         "get_submodule": _get_submodule,
@@ -359,6 +397,7 @@ def _list_init(it: Interpreter, args: Args, site: Site | None) -> Value:
         if given is not None and site is not None and not (isinstance(given, Const) and given.value is None)
         else Seq("list", [])
     )
+    it.heap.touch(obj)
     obj.payload = Seq("list", list(source.items), source.rest)
     return NONE
 
@@ -368,6 +407,7 @@ def _sequential_init(it: Interpreter, args: Args, site: Site | None) -> Value:
     items = list(args.pos[1:])
     if len(items) == 1 and isinstance(items[0], Mapping):
         items = [v for _, v in items[0].entries.values()]
+    it.heap.touch(obj)
     obj.payload = Seq("list", items, args.more)
     return NONE
 
@@ -450,6 +490,7 @@ SEQUENTIAL = NativeClass(
 def _dict_init(it: Interpreter, args: Args, site: Site | None) -> Value:
     given = args.get(1, "modules")
     made = it.call(it.loader.builtins["dict"], Args([given] if given is not None else []), site)
+    it.heap.touch(_self(args))
     _self(args).payload = made
     return NONE
 

@@ -550,6 +550,7 @@ def split(it: Interpreter, args: Args, site: Site | None) -> Value:
     if each is None:
         return _unknown_parts(t, given, site)
     count = dims.exact_div(t.shape[axis], each)
+    _counted(it, dims.floordiv(t.shape[axis], each), site, "split()")
     if isinstance(count, int) and count <= 64:
         return Seq("tuple", [_part(t, axis, each, site)] * count)
     if isinstance(each, int) and isinstance(t.shape[axis], int):
@@ -566,6 +567,12 @@ def _part(t: Tensor, axis: int, length: Dim, site: Site | None) -> Tensor:
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
         made.cuts = (*made.cuts, site)
     return made
+
+
+def _counted(it: Interpreter, count: Dim, site: Site | None, what: str) -> None:
+    """A tuple of as many tensors as a dimension is long: a trace has as many of them as its example."""
+    if it.events is not None:
+        it.events.bakes(number(count), site, what)
 
 
 def _unknown_parts(t: Tensor, given: Value, site: Site | None) -> Value:
@@ -590,6 +597,7 @@ def unbind(it: Interpreter, args: Args, site: Site | None) -> Value:
     axis = shapes.normal(axis, len(t.shape))
     part = _viewed(t, shapes.drop(t.shape, axis))
     count = t.shape[axis]
+    _counted(it, count, site, "unbind()")
     if dims.depends_on_query(count) and site is not None:
         part.cuts = (*part.cuts, site)
     return Seq("tuple", [part] * count if isinstance(count, int) and count <= 64 else [Star((part,))])
@@ -805,6 +813,8 @@ def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
     if shape is None:
         return unknown_tensor("a tensor of data that is not known", site, value)
     leaves = flatten_items(value)
+    if it.events is not None:
+        it.events.bakes(Seq("list", [n for n in leaves if not isinstance(n, Tensor)]), site, "torch.tensor()")
     made = Tensor(shape, dtype_of(args), places=(site,) if site else (), flags=_flags([value]))
     if len(leaves) == 1:
         made.data = leaves[0]
@@ -837,6 +847,9 @@ def item(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     if t.data is not None:
         return t.data
+    baked: Value | None = it.events.bakes(t, site, "item()") if it.events is not None else None
+    if baked is not None:
+        return baked
     wraps = "wraps" in t.tags
     atom = dims.Atom("item", operators.depends_on_query(t), wraps)
     if t.dtype.startswith("float"):

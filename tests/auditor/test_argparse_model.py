@@ -163,6 +163,11 @@ CASES: dict[str, tuple[str, list[str]]] = {
         'add("--mode", choices=["a", "b"], default="a")\nadd("--n", type=int, choices=(1, 2), default=1)\n' + PARSE,
         ["", "--mode b", "--mode=a --n 2"],
     ),
+    "choices of several values": (
+        'add("--many", nargs="+", type=int, choices=range(3), default=[7])\nadd("one", nargs="?", choices={"x": 1})\n'
+        + PARSE,
+        ["", "--many 1 2", "x"],
+    ),
     "names": (
         'add("--dash-ed", type=int, default=1)\nadd("-s", type=int, default=2)\n'
         'add("--long", "-l", dest="other", default="o")\n'
@@ -238,6 +243,39 @@ def test_what_argparse_would_ask_for_is_open(option: str, argv: str, value: Any,
     """A run without a required option is how the scan reads a script by default: the option may then be anything."""
     found = told(tmp_path, f"{option}\n{PARSE}", argv.split())
     assert found == {"n": value}
+
+
+@pytest.mark.parametrize(
+    ("option", "argv", "value"),
+    [
+        ('add("--n", choices=["a", "b"])', "--n c", OPEN),
+        ('add("--n", type=int, choices=(1, 2))', "--n 3", OPEN),
+        ('add("--n", choices={"a": 1})', "--n b", "a"),
+        ('add("n", choices=["a", "b"])', "c", OPEN),
+        ('add("--n", nargs="+", type=int, choices=range(3))', "--n 1 7", [1, OPEN]),
+    ],
+)
+def test_what_is_no_choice_may_be_any_choice(option: str, argv: str, value: Any, tmp_path: Path) -> None:
+    """The script would refuse it: a recipe that says so is reported, and read as one that names some choice."""
+    names, it = run(tmp_path, f"{option}\n{PARSE}", argv.split())
+    assert plain(names["args"]) == {"n": value}
+    assert "has no choice" in it.sinks.problems[0][0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        '["--n", "2"] if os.environ.get("X") else ["--n", "3"]',
+        '["--n", "2"] if os.environ.get("X") else None',
+        '["--n", os.environ["N"]]',
+        "[f\"--n={os.environ['N']}\"]",
+        'os.environ["ARGS"].split()',
+        '["--n", "2", *os.environ["ARGS"].split()]',
+    ],
+)
+def test_a_command_line_that_is_not_known_is_open(given: str, tmp_path: Path) -> None:
+    script = f'import os\nadd("--n", default="1")\nargs = parser.parse_args({given})\nn = args.n\n'
+    assert plain(run(tmp_path, script)[0]["n"]) == OPEN
 
 
 @pytest.mark.parametrize(("settings", "kind"), [("type=int", "int"), ("type=float", "float"), ("help='a name'", "str")])

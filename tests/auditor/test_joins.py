@@ -314,6 +314,24 @@ def test_an_attribute_that_one_way_does_not_set() -> None:
     assert (payload, taint) == ("p", READ)
 
 
+def test_mutable_values_are_equal_to_themselves_only() -> None:
+    for make in (lambda: Seq("list", []), Mapping, lambda: Instance(A), lambda: Unknown("x")):
+        assert make() != make()
+    assert not same(Instance(A, {}, Seq("list", [Const(1)])), Instance(A, {}, Seq("list", [Const(2)])))
+    assert same(Instance(A, {}, Seq("list", [Const(1)])), Instance(A, {}, Seq("list", [Const(1)])))
+
+
+def test_what_an_object_holds_on_two_ways() -> None:
+    one, two = Seq("list", [Const(1)]), Seq("list", [Const(2)])
+    _, payload, taint = join_contents(Instance(A), [({}, one, None), ({}, two, None)])
+    assert same(payload, Seq("list", [join(Const(1), Const(2))]))
+    assert taint is None
+    assert join_contents(Instance(A), [({}, one, None), ({}, one, None)])[1:] == (one, None)
+    for other in (None, "p", Mapping()):
+        assert join_contents(Instance(A), [({}, one, None), ({}, other, None)])[2] is not None
+    assert join_contents(Instance(A), [({}, "p", None), ({}, "p", None)])[1:] == ("p", None)
+
+
 def test_a_key_that_one_way_does_not_set() -> None:
     one, two = mapping(a=Const("x")), mapping(a=Const("y"), b=Const("z"))
     entries, rest = join_contents(Mapping(), [one.snapshot(), two.snapshot()])

@@ -151,7 +151,7 @@ def test_main_guard(text: str, guarded: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "defines"),
+    ("text", "waits"),
     [
         ("def f(): pass", True),
         ("async def f(): pass", True),
@@ -161,9 +161,33 @@ def test_main_guard(text: str, guarded: bool) -> None:
         ("if a:\n    def f(): pass", False),
     ],
 )
-def test_only_definitions_can_wait(text: str, defines: bool) -> None:
+def test_only_definitions_can_wait(text: str, waits: bool) -> None:
     (statement,) = indexed(text).statements
-    assert statement.defines is defines
+    assert statement.waits is waits
+
+
+@pytest.mark.parametrize(
+    ("text", "waits"),
+    [
+        ("n = 1\ndef f(w=n): pass", True),
+        ("from torch import nn\nclass A(nn.Module): pass", True),
+        ("from torch import nn\nclass A(nn.Module):\n    w: int = 3\n    def f(self, a=None): return a", True),
+        ("n = 1\ndef f(w=n): pass\nn = 2", False),
+        ("def f(w=n): pass\nn = 2", False),
+        ("n = 1\ndef f(w=n): pass\ndef g():\n    global n\n    n = 3", False),
+        ("c = {}\ndef f(w=c): pass", False),
+        ("def f(w=len('ab')): pass", False),
+        ("def f(): pass\ndef f(): pass", False),
+        ("from models import Base\nclass A(Base): pass", False),
+        ("class A:\n    def __init_subclass__(cls): pass\nclass B(A): pass", False),
+        ("seen = []\nclass A:\n    seen.append(1)", False),
+        ("class A:\n    for i in (1, 2): pass", False),
+        ("def f(n=(m := 3)): pass", False),
+    ],
+)
+def test_a_definition_waits_when_what_it_reads_at_once_never_changes(text: str, waits: bool) -> None:
+    found = next(s for s in indexed(text).statements if s.text.startswith(("def f", "class A")))
+    assert found.waits is waits
 
 
 @pytest.mark.parametrize(

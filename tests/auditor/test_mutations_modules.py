@@ -9,6 +9,7 @@ import pytest
 from rules.audit import audit
 from rules.verdict import Verdict, judge
 from tests.auditor.edits import (
+    EXPORT,
     LAST,
     STATIC,
     UNKNOWN_KIND,
@@ -16,13 +17,14 @@ from tests.auditor.edits import (
     UNKNOWN_QUERY,
     UNKNOWN_STATES,
     after_norm,
+    before,
     built,
     check_broken,
     check_harmless,
     may,
     top,
 )
-from tests.auditor.support import EXPORTER, default_graphs, graph_of, mutate, scan_text
+from tests.auditor.support import EXPORTER, default_graphs, graph_of, judged, mutate, scan_text
 
 _PARTS = """\
 class LastHead(nn.Module):
@@ -186,6 +188,46 @@ def test_two_exports_of_which_one_is_pinned(tmp_path: Path) -> None:
         "eligible",
         STATIC,
     ]
+
+
+LAST_ROW = "class LastRow(nn.Module):\n    def forward(self, x):\n        return x[:, -1:]\n\n\n"
+TAILS = {
+    "a list": (
+        "class Tail(nn.ModuleList):\n    def __init__(self, short):\n        if short:\n"
+        "            super().__init__([LastRow()])\n        else:\n            super().__init__([nn.Identity()])\n"
+        "    def forward(self, x):\n        for part in self:\n            x = part(x)\n        return x\n"
+    ),
+    "a sequence": (
+        "class Tail(nn.Sequential):\n    def __init__(self, short):\n        if short:\n"
+        "            super().__init__(nn.Identity(), LastRow())\n"
+        "        else:\n            super().__init__(nn.Identity())\n"
+    ),
+    "a sequence of the other order": (
+        "class Tail(nn.Sequential):\n    def __init__(self, short):\n        if not short:\n"
+        "            super().__init__(nn.Identity())\n        else:\n            super().__init__(LastRow())\n"
+    ),
+    "a dict": (
+        "class Tail(nn.ModuleDict):\n    def __init__(self, short):\n        if short:\n"
+        "            super().__init__({'tail': LastRow()})\n"
+        "        else:\n            super().__init__({'tail': nn.Identity()})\n"
+        "    def forward(self, x):\n        return self['tail'](x)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TAILS))
+def test_parts_that_the_environment_chooses(tmp_path: Path, name: str) -> None:
+    """What a container of modules holds after either of two ways is one of both."""
+    script = mutate(
+        EXPORTER,
+        before(EXPORT, f"import os\n\n\n{LAST_ROW}{TAILS[name]}\n\n"),
+        ("        self.norm = ", "        self.tail = Tail(os.environ.get('SHORT') == '1')\n        self.norm = "),
+        after_norm("x = self.tail(x)"),
+    )
+    says = judged(tmp_path, script).says()
+    assert says == UNKNOWN_LOGITS
+    fixed = mutate(script, ("os.environ.get('SHORT') == '1'", "False"))
+    assert judged(tmp_path, fixed).says() == "eligible"
 
 
 def test_a_model_that_the_environment_chooses_is_not_eligible(tmp_path: Path) -> None:

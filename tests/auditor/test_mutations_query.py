@@ -100,6 +100,46 @@ UNKNOWN = {
         "try:\n        import missing_package\n        missing_package.check()\n"
         '    except Exception:\n        dynamic["input_ids"] = None'
     ),
+    "an exception over what comes after": (
+        "pinned = dynamic\n    dynamic = {**pinned, 'input_ids': None}\n    try:\n        import missing_package\n"
+        "        missing_package.check()\n        dynamic = pinned\n    except Exception:\n        pass"
+    ),
+    "an exception over a return": (
+        "def chosen():\n        try:\n            import missing_package\n            missing_package.check()\n"
+        "            return dynamic\n        except Exception:\n            return {**dynamic, 'input_ids': None}\n"
+        "    dynamic = chosen()"
+    ),
+    "the second handler": (
+        "try:\n        import missing_package\n        missing_package.check()\n"
+        "    except ValueError:\n        pass\n    except TypeError:\n        dynamic['input_ids'] = None"
+    ),
+    "a key of the environment": (
+        "import os\n    try:\n        os.environ['DYNAMIC']\n    except KeyError:\n        dynamic['input_ids'] = None"
+    ),
+    "a file that may be missing": (
+        "try:\n        open('dynamic.txt')\n    except FileNotFoundError:\n        dynamic['input_ids'] = None"
+    ),
+    "a number that may be none": (
+        "import os\n    try:\n        int(os.environ.get('N', ''))\n"
+        "    except ValueError:\n        dynamic['input_ids'] = None"
+    ),
+    "a module that may be missing": (
+        "try:\n        import missing_package\n    except ImportError:\n        dynamic['input_ids'] = None"
+    ),
+    "a suppressed exception": (
+        "import contextlib\n    import missing_package\n    pinned = dynamic\n"
+        "    dynamic = {**pinned, 'input_ids': None}\n    with contextlib.suppress(Exception):\n"
+        "        missing_package.check()\n        dynamic = pinned"
+    ),
+    "a name that is deleted on one way": (
+        "import os\n    pinned = {**dynamic, 'input_ids': None}\n    if os.environ.get('STATIC'):\n"
+        "        del dynamic['input_ids']"
+    ),
+    "a base class that is one of two": (
+        "import os\n    class Pinned:\n        entry = None\n    class Free:\n        entry = dynamic['input_ids']\n"
+        "    class Spec(Free if os.environ.get('FREE') else Pinned):\n        pass\n"
+        "    dynamic['input_ids'] = Spec.entry"
+    ),
     "a call that cannot be read": "import missing_package\n    missing_package.pin(dynamic)",
     "a spec from a call that cannot be read": "import missing_package\n    dynamic = missing_package.spec(model)",
     "the clock": 'import time\n    if time.time() % 2 < 1:\n        dynamic["input_ids"] = None',

@@ -1,0 +1,1 @@
+"""Generates export scripts whose truth is known, by construction and by running them with stand-ins."""
