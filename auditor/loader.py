@@ -150,6 +150,8 @@ class Loader:
 
     def import_module(self, it: Interpreter, dotted: str, importer: Module | None, site: Site) -> Value:
         top = dotted.split(".")[0]
+        if top == "typing_extensions":  # the same names, for older Pythons
+            return self.external(dotted.replace(top, "typing", 1), ())
         if top in self.native_packages or top in sys.stdlib_module_names:
             return self.external(dotted, ())
         return self._from_sources(it, dotted, importer, site) or self._missing(dotted, site)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from auditor import candidates
 from auditor.changes import changed
 from auditor.frameworks.tables import tables
+from auditor.hooks import generic_exporters
 from auditor.launches import Starts, launch
 from auditor.loader import FILE_PREFIX, Loader
 from auditor.modules import SyntaxProblem
@@ -101,6 +102,7 @@ class _Run:
     recipe: str = ""
     shipped: str = ""
     command: str = ""
+    line: int = 0
 
 
 @dataclass(slots=True)
@@ -114,6 +116,7 @@ class _Scanner:
     errors: dict[str, str] = field(default_factory=dict)
     exporting: set[str] = field(default_factory=set)
     ids: Counter[str] = field(default_factory=Counter)
+    libraries: list[tuple[_Run, Result]] = field(default_factory=list)
 
     def run(self) -> Scan:
         r = self.request
@@ -133,6 +136,9 @@ class _Scanner:
                     r.progress(number, len(runs), run.script or run.recipe)
                 self._audit(run)
             self._uncalled(found.files)
+            for run, result in self.libraries:
+                if run.script not in self.exporting and self._has_words(run.script) and _cut_short(result):
+                    self._unresolved(run, _why_nothing(result), _where_cut(result))
         finally:
             gc.freeze()  # nor is it worth one more walk while the report is written
             gc.set_threshold(*thresholds)
@@ -192,6 +198,8 @@ class _Scanner:
         exports = [*result.exports, *self._launched(result, run)]
         if exports:
             self.exporting.add(run.script)
+        elif run.kind is InvocationKind.DEFAULT and self._only_defines(run.script):
+            self.libraries.append((run, result))
         elif run.kind is InvocationKind.RECIPE or (self._has_words(run.script) and _cut_short(result)):
             self._unresolved(run, _why_nothing(result), _where_cut(result))
         for graph in self._graphs_of(run, exports, result):
@@ -229,7 +237,7 @@ class _Scanner:
         invocation = Invocation(run.kind, run.argv, run.recipe)
         counts: Counter[tuple[int, str]] = Counter()
         for export in exports:
-            where = _line_in(export, run.script)
+            where = run.line or _line_in(export, run.script)
             key = (where, export.name)
             counts[key] += 1
             changes, idle = self._changes(run, export, counts[key], result)
@@ -259,6 +267,11 @@ class _Scanner:
     def _has_words(self, script: str) -> bool:
         text = self.sources.read(script).text
         return any(word in text for word in tables().words)
+
+    def _only_defines(self, script: str) -> bool:
+        """Whether running the file exports nothing by itself, whatever its imports hold: it only defines things."""
+        source = self.loader.indexed.get(script)
+        return source is not None and not any(s.main_guard or s.effects for s in source.statements)
 
     def _unresolved(self, run: _Run, reason: str, where: Place | None = None) -> None:
         """A run of which nothing is known is a graph of which nothing is known: it must not fall silent."""
@@ -323,11 +336,11 @@ class _Scanner:
     def _uncalled(self, files: Iterable[str]) -> None:
         """Exporting functions that no run reached, evaluated with unknown parameters."""
         words = tables().words
+        files = [path for path in files if path not in self.exporting and path not in self.errors]
+        generic = self._for_each_class(files)
         for path in files:
-            if path in self.exporting or path in self.errors:
-                continue
             source = self.loader.indexed.get(path)
-            if source is None:
+            if source is None or path in generic:
                 continue
             for statement in source.statements:
                 if not statement.text.lstrip().startswith(("def ", "async def ", "@")) or not any(
@@ -341,11 +354,28 @@ class _Scanner:
                         self.exporting.add(path)
                         self.graphs += self._graphs_of(run, list(result.exports), result)
 
+    def _for_each_class(self, files: Iterable[str]) -> set[str]:
+        """The graphs of exporters that are generic over classes of the tree, each in the file of its class.
+
+        Returns the files of those exporters.
+        """
+        done: set[str] = set()
+        sources = [source for path in files if (source := self.loader.indexed.get(path)) is not None]
+        for hooked in generic_exporters(sources, tables().words, self.sources):
+            for at in hooked.classes:
+                result = run_function(self.loader, hooked.path, hooked.function, (hooked.parameter, at.path, at.name))
+                if result.exports:
+                    done.add(hooked.path)
+                    self.exporting |= {hooked.path, at.path}
+                    run = _Run(at.path, (), InvocationKind.DEFAULT, line=at.line)
+                    self.graphs += self._graphs_of(run, list(result.exports), result)
+        return done
+
     # -- files ----------------------------------------------------------------------------------------------------
 
     def _files(self, found: candidates.Candidates) -> tuple[FileResult, ...]:
         out = [FileResult(p, FileStatus.ERROR, reason) for p, reason in found.unreadable.items()]
-        out += [FileResult(p, FileStatus.NO_EXPORT) for p in found.rest]
+        out += [FileResult(p, FileStatus.EXPORTS if p in self.exporting else FileStatus.NO_EXPORT) for p in found.rest]
         for path in found.files:
             if path in self.errors:
                 out.append(FileResult(path, FileStatus.ERROR, self.errors[path]))

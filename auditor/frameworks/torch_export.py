@@ -9,6 +9,7 @@ from auditor.containers import iterate
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
+from auditor.stdlib.functions import copied
 from auditor.values import (
     NONE,
     Args,
@@ -93,8 +94,9 @@ def export_program(
     if dynamic is None and unknown is not None:
         dynamic = unknown
     inputs, more = bind_inputs(it, module, positional, keywords, site)
+    traced = copied(module, deep=True)  # what the script does to the module from now on is not in the program
     return Instance(
-        EXPORTED, {}, Program(module, tuple(inputs), dynamic, more or unknown, site), places=(site,) if site else ()
+        EXPORTED, {}, Program(traced, tuple(inputs), dynamic, more or unknown, site), places=(site,) if site else ()
     )
 
 
