@@ -184,7 +184,7 @@ class _Scanner:
     def _audit(self, run: _Run) -> None:
         result = self.evaluate(run.script, run.argv, run.command)
         if isinstance(result, Result) and run.kind is InvocationKind.DEFAULT and not run.argv:
-            forks = [c for o in result.flags.values() if o.must_choose for c in o.given()]
+            forks = self._forks(run, result)
             if forks and len(forks) <= _MOST_VARIANTS:
                 for words in forks:
                     self._audit(replace(run, argv=words))
@@ -206,6 +206,19 @@ class _Scanner:
             self.graphs.append(graph)
         if run.kind is InvocationKind.DEFAULT:
             self._variants(run, result)
+
+    def _forks(self, run: _Run, result: Result) -> list[tuple[str, ...]]:
+        """The command lines that stand for a default one: each choice that has to be made.
+
+        Where the default run ends with an error (its default is none of the values that the script takes), each choice
+        with which it exports something.
+        """
+        must = [c for o in result.flags.values() if o.must_choose for c in o.given()]
+        if must or result.exports or not result.ended:
+            return must
+        may = [c for o in result.flags.values() for c in o.given()]
+        tried = [(c, self.evaluate(run.script, c)) for c in may[:_MOST_VARIANTS]]
+        return [c for c, other in tried if isinstance(other, Result) and other.exports]
 
     def _launched(self, result: Result, run: _Run) -> list[Export]:
         """What the programs that a run starts export: console scripts of the libraries, and other scripts."""
@@ -324,7 +337,8 @@ class _Scanner:
     def _variants(self, run: _Run, result: Result) -> None:
         decoders = [e for e in result.exports if e.facts.kind.value is Kind.DECODER]
         flags = frozenset().union(*(e.facts.flags for e in decoders))
-        for c in list(changed((), self._options(result, flags)))[:_MOST_VARIANTS]:
+        options = [o for o in self._options(result, flags) if not o.must_choose]
+        for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
             other = self.evaluate(run.script, c.argv)
             if isinstance(other, str):
                 continue
