@@ -10,7 +10,7 @@ from auditor import dims
 from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.roles import is_cache_name, is_state_name, query_rank, role_by_name, words
+from auditor.roles import is_cache_name, is_state_name, query_rank, recurrent_inputs, role_by_name, words
 from auditor.torch.modules import walk
 from auditor.values import Class, Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
@@ -112,7 +112,10 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     others = [i for i in d.inputs if i.name not in state_inputs]
     query_input = _query_input(others)
     query = _query(d, query_input)
-    if not d.state_names and not _may_hold_state(d.module):
+    recurrent = recurrent_inputs([(i.name, i.value) for i in others if i is not query_input])
+    if not _reads_tokens(query_input):
+        recurrent = {}  # what a network of frames or samples carries along makes it no decoder
+    if not d.state_names and not recurrent and not _may_hold_state(d.module):
         # no states and no cache: nothing that `forward` computes can make this a decoder
         states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
         kv = _kv(d, states, others)
@@ -122,7 +125,7 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
             )
             return GraphFacts(_kind(d, states, kv, query_input), states, query, skipped, kv)
     outcome, concrete = _run(it, d, query_input)
-    states = _states(it, d, state_inputs, outcome)
+    states = _states(it, d, state_inputs, recurrent, outcome)
     kv = _kv(d, states, others)
     logits = _logits(d, outcome, query_input, concrete)
     kind = _kind(d, states, kv, query_input)
@@ -242,7 +245,9 @@ def _state_inputs(d: Declaration) -> dict[str, str]:
     return {n: n for n in inputs if n in names}
 
 
-def _states(it: Interpreter, d: Declaration, bound: dict[str, str], outcome: Outcome) -> Fact[tuple[State, ...]]:
+def _states(
+    it: Interpreter, d: Declaration, bound: dict[str, str], recurrent: dict[str, Role], outcome: Outcome
+) -> Fact[tuple[State, ...]]:
     if isinstance(d.state_names, Unknown):
         reason, places = why(d.state_names, d.site)
         return Fact.unknown(f"the state names: {reason}", *places, flags=d.state_names.flags)
@@ -264,6 +269,11 @@ def _states(it: Interpreter, d: Declaration, bound: dict[str, str], outcome: Out
     if len(undeclared) > len(names) - len(by_input):
         states += [_undeclared(d, s, outcome) for s in undeclared]
     states += _through_outputs(d, outcome, set(by_input.values()))
+    states += [
+        State(n, role, evidence(d.site, declared[n].value), f"`{n}` goes in and comes out as an ordinary tensor")
+        for n, role in recurrent.items()
+        if n not in by_input.values() and n not in {s.name for s in states}
+    ]
     flags = merge_flags([v for v in (d.state_source,) if v is not None])
     return Fact(tuple(states), evidence(d.site, d.state_source), flags=flags)
 
@@ -374,6 +384,15 @@ def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv], q: Decl
     if kv.value is Kv.IO and not _takes_tokens(q):
         return Fact(Kind.OTHER, kv.evidence)  # a streaming encoder: its cache is of frames, not of tokens
     return Fact(Kind.OTHER if kv.value is Kv.NONE else Kind.DECODER, kv.evidence)
+
+
+def _reads_tokens(q: Declared | None) -> bool:
+    """Whether the query is surely token ids or their embeddings."""
+    if q is None:
+        return False
+    if isinstance(q.value, Tensor) and q.value.dtype.startswith("int"):
+        return True
+    return bool(set(words(q.name)) & {"ids", "token", "tokens", "embeds", "embedding", "embeddings"})
 
 
 def _takes_tokens(q: Declared | None) -> bool:

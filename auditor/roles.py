@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import product
 
+from auditor.values import Tensor, Value
 from rules.facts import Role
 
 _SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])")
@@ -108,6 +111,33 @@ def role_by_name(name: str) -> Role:
     if parts & _COUNTER:
         return Role.COUNTER
     return Role.UNKNOWN
+
+
+_HIDDEN = {"h", "hx", "hidden"}
+_CELL = {"c", "cx", "cell"}
+_CARRIED = {"state", "states", "cache", "in", "prev", "past"}
+
+
+def recurrent_inputs(inputs: Sequence[tuple[str, Value]]) -> dict[str, Role]:
+    """Ordinary inputs that carry a recurrent or convolutional state: name -> role.
+
+    Either the name says both what it is and that it is a state (`lstm_state`, `conv_cache`), or two inputs of one
+    shape are the hidden and the cell state of an LSTM (`h_in` and `c_in`, `hidden_state` and `cell_state`).
+    """
+    found: dict[str, Role] = {}
+    for name, _ in inputs:
+        parts = set(words(name))
+        if parts & {"lstm", "gru", "rnn", "ssm", "recurrent", "rwkv", "wkv", "mamba"} and parts & _CARRIED:
+            found[name] = Role.RECURRENT
+        elif parts & {"conv", "shortconv"} and parts & _CARRIED:
+            found[name] = Role.CONV
+    hidden = [(n, v) for n, v in inputs if set(words(n)) & _HIDDEN]
+    cells = [(n, v) for n, v in inputs if set(words(n)) & _CELL]
+    for (one, a), (other, b) in product(hidden, cells):
+        alike = isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape
+        if alike and [w for w in words(one) if w not in _HIDDEN] == [w for w in words(other) if w not in _CELL]:
+            found |= {one: Role.RECURRENT, other: Role.RECURRENT}
+    return found
 
 
 def is_cache_name(name: str) -> bool:

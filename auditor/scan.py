@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import threading
 import types
@@ -196,8 +197,11 @@ class _Scanner:
                 self.errors[run.script] = result
             return
         exports = [*result.exports, *self._launched(result, run)]
+        delegates = None if exports else _exporter(result, chosen=False)
         if exports:
             self.exporting.add(run.script)
+        elif delegates is not None:
+            self._unresolved(run, *delegates)
         elif run.kind is InvocationKind.DEFAULT and self._only_defines(run.script):
             self.libraries.append((run, result))
         elif run.kind is InvocationKind.RECIPE or (self._has_words(run.script) and _cut_short(result)):
@@ -367,6 +371,22 @@ class _Scanner:
                     if result.exports:
                         self.exporting.add(path)
                         self.graphs += self._graphs_of(run, list(result.exports), result)
+        self._delegating(files)
+
+    def _delegating(self, files: Iterable[str]) -> None:
+        """Files that hold the name of an exporting console script and a function that starts a program."""
+        for path in files:
+            text = self.sources.read(path).text
+            source = self.loader.indexed.get(path)
+            if path in self.exporting or source is None or not any(name in text for name in tables().exporters):
+                continue
+            for statement in source.statements:
+                if not statement.defines or not _STARTS.search(statement.text):
+                    continue
+                for name in sorted(statement.binds):
+                    found = _exporter(run_function(self.loader, path, name), chosen=True)
+                    if found is not None and path not in self.exporting:
+                        self._unresolved(_Run(path, (), InvocationKind.DEFAULT), *found)
 
     def _for_each_class(self, files: Iterable[str]) -> set[str]:
         """The graphs of exporters that are generic over classes of the tree, each in the file of its class.
@@ -439,6 +459,22 @@ def unknown_facts(reason: str, place: Place) -> GraphFacts:
         Fact[Logits].unknown(reason, place),
         Fact[Kv].unknown(reason, place),
     )
+
+
+_STARTS = re.compile(r"\bsubprocess\.|\bos\.(?:system|exec|spawn|posix_spawn)")
+
+
+def _exporter(result: Result, chosen: bool) -> tuple[str, Place] | None:
+    """Why a run that starts an exporting console script is unresolved; with `chosen` also one that may be any."""
+    for started in result.started:
+        what = launch(started.words)
+        name = what.name if what is not None else ""
+        place = started.site.place("the program is started here") if started.site is not None else None
+        if place is not None and name in tables().exporters:
+            return f"`{name}` exports, and its source is not among those read: give it with --library", place
+        if place is not None and chosen and (not started.words or "*" in name):
+            return "which program is started (an exporter, by the names in the file) is known at run time only", place
+    return None
 
 
 def _cut_short(result: Result) -> bool:
