@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.roles import is_cache_name, is_state_name, query_rank, recurrent_inputs, role_by_name, words
 from auditor.torch.modules import walk
-from auditor.values import Class, Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
+from auditor.values import Class, Const, Instance, Mapping, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
 
 T = TypeVar("T")
@@ -354,7 +354,19 @@ def _latent(d: Declaration, name: str) -> bool:
 
 
 def _cache_inputs(others: Sequence[Declared]) -> list[Declared]:
-    return [i for i in others if is_cache_name(i.name) and not isinstance(i.value, Const)]
+    return [i for i in others if not isinstance(i.value, Const) and any(map(is_cache_name, _paths(i.name, i.value)))]
+
+
+def _paths(name: str, value: Value, depth: int = 0) -> Iterator[str]:
+    """The names of an input's tensors: those in a container have the container's name and their own."""
+    if isinstance(value, Mapping) and depth < 4:
+        for key, inner in value.entries.values():
+            yield from _paths(f"{name}_{text_of(key) or ''}", inner, depth + 1)
+    elif isinstance(value, Seq) and depth < 4:
+        for inner in value.items:
+            yield from _paths(name, inner, depth + 1)
+    else:
+        yield name
 
 
 def _kv(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[Declared]) -> Fact[Kv]:
@@ -378,12 +390,21 @@ def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv], q: Decl
     if states.value is None:
         return Fact.unknown(states.reason, *states.evidence)
     if states.value:
+        if q is not None and _is_vector(q) and not any(s.role in (Role.CONV, Role.RECURRENT) for s in states.value):
+            return Fact(Kind.OTHER, evidence(d.site, q.value))
         return Fact(Kind.DECODER, states.evidence)
     if kv.value is None:
         return Fact.unknown(kv.reason, *kv.evidence)
     if kv.value is Kv.IO and not _takes_tokens(q):
         return Fact(Kind.OTHER, kv.evidence)  # a streaming encoder: its cache is of frames, not of tokens
     return Fact(Kind.OTHER if kv.value is Kv.NONE else Kind.DECODER, kv.evidence)
+
+
+def _is_vector(q: Declared) -> bool:
+    """Whether the query is a plain vector of numbers by its type, shape and name: neither tokens nor embeddings."""
+    v = q.value
+    plain = isinstance(v, Tensor) and v.shape is not None and len(v.shape) <= 2 and v.dtype.startswith("float")
+    return plain and query_rank(q.name) == 500
 
 
 def _reads_tokens(q: Declared | None) -> bool:

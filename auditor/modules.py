@@ -92,7 +92,8 @@ def _cited(kind: type) -> bool:
 class Statement:
     """A top-level statement (or several on one line): its lines, what it binds, and, when asked for, its LibCST nodes.
 
-    `defines` when it only defines functions or classes; `effects` when it may change what other modules see.
+    `defines` when it only defines functions or classes; `effects` when it may change what other modules see;
+    `registers` when a decorator puts what it defines into a table (`@register_attention("mha")`).
     """
 
     path: str
@@ -105,6 +106,7 @@ class Statement:
     defines: bool = False
     effects: bool = False
     main_guard: bool = False
+    registers: bool = False
     _nodes: tuple[cst.BaseStatement, ...] | None = field(default=None, repr=False)
     _module: cst.Module | None = field(default=None, repr=False)
     _lines: dict[int, int] | None = field(default=None, repr=False)
@@ -196,6 +198,7 @@ def index(file: SourceFile) -> ModuleSource:
                 _only_defines(group),
                 any(map(_has_effect, group)),
                 any(map(_is_main_guard, group)),
+                any(map(_registers, group)),
             )
         )
     guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
@@ -251,6 +254,12 @@ def _has_effect(node: ast.stmt) -> bool:
         case ast.Try(body=body, orelse=orelse, finalbody=final):
             return any(map(_has_effect, [*body, *orelse, *final]))
     return False
+
+
+def _registers(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and any(
+        "regist" in ast.unparse(d.func if isinstance(d, ast.Call) else d).lower() for d in node.decorator_list
+    )
 
 
 def _only_defines(group: list[ast.stmt]) -> bool:
