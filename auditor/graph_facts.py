@@ -129,6 +129,8 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     kv = _kv(d, states, others)
     logits = _logits(d, outcome, query_input, concrete)
     kind = _kind(d, states, kv, query_input)
+    if kv.value is Kv.IO and _gives_one_output(d, outcome):
+        kind = Fact(Kind.OTHER, kv.evidence)  # a cache that is read and does not come out again carries nothing on
     marks = (*_marks(outcome, states, query), *_flexibility(d, states), *_unwritten(d, states, state_inputs, outcome))
     return GraphFacts(kind, states, query, logits, kv, (*marks, *_workload(it, d)))
 
@@ -398,6 +400,13 @@ def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv], q: Decl
     if kv.value is Kv.IO and not _takes_tokens(q):
         return Fact(Kind.OTHER, kv.evidence)  # a streaming encoder: its cache is of frames, not of tokens
     return Fact(Kind.OTHER if kv.value is Kv.NONE else Kind.DECODER, kv.evidence)
+
+
+def _gives_one_output(d: Declaration, outcome: Outcome) -> bool:
+    """Whether the graph surely has one output, which is no cache."""
+    names = d.output_names or tuple(name for name, _ in outcome.outputs)
+    followed = outcome.reason is None and all(isinstance(v, Tensor) for _, v in outcome.outputs)
+    return len(names) == 1 and not is_cache_name(names[0]) and (d.output_names is not None or followed)
 
 
 def _is_vector(q: Declared) -> bool:
