@@ -9,10 +9,25 @@ from typing import TypeVar
 from auditor import dims
 from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.interpreter import Interpreter
+from auditor.objects import mro
 from auditor.places import Site
 from auditor.roles import is_cache_name, is_state_name, query_rank, recurrent_inputs, role_by_name, words
 from auditor.torch.modules import walk
-from auditor.values import Class, Const, Instance, Mapping, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
+from auditor.torch.tensors import size
+from auditor.values import (
+    Class,
+    Const,
+    Instance,
+    Mapping,
+    Seq,
+    Storage,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    merge_flags,
+    text_of,
+)
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
 
 T = TypeVar("T")
@@ -474,11 +489,11 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
     if found is not None and found.widths:
         return Fact(Query(False, found.widths), places, flags=flags)
     if isinstance(q.value, Tensor) and q.value.shape is not None and axis < len(q.value.shape):
-        size = q.value.shape[axis]
-        if isinstance(size, int):
-            return Fact(Query(False, (size,)), places, flags=flags)
+        width = q.value.shape[axis]
+        if isinstance(width, int):
+            return Fact(Query(False, (width,)), places, flags=flags)
         return Fact.unknown(
-            f"`{q.name}` is fixed at a width ({size}) that is known at run time only", *places, flags=flags
+            f"`{q.name}` is fixed at a width ({width}) that is known at run time only", *places, flags=flags
         )
     end = q.value.reason if isinstance(q.value, Tensor) else q.value if isinstance(q.value, Unknown) else None
     reason = end.reason if end is not None else f"the example shape of `{q.name}` is not known"
@@ -575,6 +590,8 @@ def _logits_of(
     if not value.shape:
         return Fact(Logits.NONE, places, flags=flags)
     is_logits = _is_logits(name, value, q)
+    if is_logits is None and not name and _vocabulary_wide(d.module, value.shape[-1]):
+        is_logits = True
     if is_logits is None:
         return Fact.unknown(
             f"whether the output `{name or 'of forward'}` of width {value.shape[-1]} holds logits or hidden states",
@@ -610,6 +627,15 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     if label & _HIDDEN_NAMES:
         return False
     return None
+
+
+def _vocabulary_wide(module: Value, width: dims.Dim) -> bool:
+    """Whether an unnamed output is as wide as an embedding of the module has rows, and as none of them is wide."""
+    if not isinstance(module, Instance):
+        return False
+    tables = [m for _, m in walk(module) if any(getattr(c, "name", "") == "torch.nn.Embedding" for c in mro(m.cls))]
+    rows, widths = ({size(m.attrs[k]) for m in tables if k in m.attrs} for k in ("num_embeddings", "embedding_dim"))
+    return width in rows and width not in widths
 
 
 def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bool, q: Declared | None) -> Fact[Logits]:

@@ -132,7 +132,9 @@ def has(label: Label, name: str, graph: Graph) -> str:
         case "states":
             if facts["states"] is None:
                 return "unknown"
-            return "right" if same_states({s["name"]: s["role"] for s in facts["states"]}, label.states or {}) else "wrong"
+            return (
+                "right" if same_states({s["name"]: s["role"] for s in facts["states"]}, label.states or {}) else "wrong"
+            )
         case "query":
             given = facts["query"]["value"]
             if given is None:

@@ -1,4 +1,4 @@
-"""ExecuTorch's Core ML route: programs lowered with `CoreMLPartitioner`. Its states are the buffers that are written."""
+"""ExecuTorch's Core ML route: programs lowered with `CoreMLPartitioner`. States are the buffers that are written."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ EDGE = NativeClass(
     },
     (OBJECT,),
 )
-PARTITIONER = NativeClass("executorch.backends.apple.coreml.partition.CoreMLPartitioner", {"__getattr__": _getattr}, (OBJECT,))
+PARTITIONER = NativeClass(
+    "executorch.backends.apple.coreml.partition.CoreMLPartitioner", {"__getattr__": _getattr}, (OBJECT,)
+)
 
 _EXIR = ("executorch.exir", "executorch.exir.program", "executorch.exir.program._program")
 _COREML = "executorch.backends.apple.coreml.partition"

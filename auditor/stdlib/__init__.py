@@ -1,4 +1,4 @@
-"""Python's standard library and the makers of command lines, as far as export scripts use them: one file a module, each with its `NATIVES`."""
+"""Python's standard library and the makers of command lines: one file a module, each with its `NATIVES`."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _run(it: Interpreter, command: Command, argv: tuple[str, ...], site: Site | 
         return it.call(command.function, Args(), site)
     options = command.options
     if options is None:
-        options = [o for o in _signature(it, function, len(given.pos)) if o is not None]
+        options = _signature(it, function, len(given.pos))
     namespace, rest = parse_arguments(it, Parser(options), argv)
     if rest:
         it.sinks.problem(f"the script knows no argument {' '.join(rest)}", site)
@@ -90,7 +90,9 @@ def _run_app(it: Interpreter, app: App, argv: tuple[str, ...], site: Site | None
     if argv and argv[0] in app.groups:
         return _start(it, app.groups[argv[0]], argv[1:], site)
     if len(app.commands) > 1:
-        choice = Option("(command)", ("command",), "command", {"choices": Seq("list", [Const(n) for n in named])}, "", site)
+        choice = Option(
+            "(command)", ("command",), "command", {"choices": Seq("list", [Const(n) for n in named])}, "", site
+        )
         it.flag_table.setdefault(choice.flag, choice)
     worlds = [_later(it, c, argv, site) for c in app.commands]
     worlds += [_later_group(it, g, site) for g in app.groups.values() if not argv]
@@ -180,7 +182,7 @@ def _option(
     elif annotation is not None and kind[:1].isupper():
         members = _members(it, _bare(annotation), frame)
         if members:
-            settings["choices"] = Seq("list", [m for m in members])
+            settings["choices"] = Seq("list", list(members))
             settings["type"] = it.eval(_bare(annotation), frame)
     site = frame.statement.site(param)
     argument = declared.argument if declared is not None else positional and default is None and action == "store"
@@ -246,7 +248,8 @@ def _new_app(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _app(args: Args) -> App:
     obj = args.pos[0]
-    assert isinstance(obj, Instance) and isinstance(obj.payload, App)
+    assert isinstance(obj, Instance)
+    assert isinstance(obj.payload, App)
     return obj.payload
 
 
