@@ -11,7 +11,7 @@ from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.interpreter import Interpreter
 from auditor.objects import mro
 from auditor.places import Site
-from auditor.roles import is_cache_name, is_state_name, query_rank, recurrent_inputs, role_by_name, words
+from auditor.roles import cache_names, is_cache_name, is_state_name, query_rank, recurrent_inputs, role_by_name, words
 from auditor.torch.modules import walk
 from auditor.torch.tensors import size
 from auditor.values import (
@@ -125,6 +125,8 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     """All facts of one exported graph."""
     state_inputs = _state_inputs(d)
     others = [i for i in d.inputs if i.name not in state_inputs]
+    if not others and d.more is not None:  # a program that nobody read: the names that the converter gives are all
+        others = [Declared(n, d.more, None, d.more) for n in d.input_names or ()]
     query_input = _query_input(others)
     query = _query(d, query_input)
     recurrent = recurrent_inputs([(i.name, i.value) for i in others if i is not query_input])
@@ -370,8 +372,13 @@ def _latent(d: Declaration, name: str) -> bool:
 # -- kind and kv ------------------------------------------------------------------------------------------------
 
 
-def _cache_inputs(others: Sequence[Declared]) -> list[Declared]:
-    return [i for i in others if not isinstance(i.value, Const) and any(map(is_cache_name, _paths(i.name, i.value)))]
+def _cache_inputs(others: Sequence[Declared], outputs: Sequence[str]) -> list[Declared]:
+    numbered = set(cache_names([i.name for i in others])) if cache_names(outputs) else set()
+    return [
+        i
+        for i in others
+        if not isinstance(i.value, Const) and (i.name in numbered or any(map(is_cache_name, _paths(i.name, i.value))))
+    ]
 
 
 def _paths(name: str, value: Value, depth: int = 0) -> Iterator[str]:
@@ -393,11 +400,14 @@ def _kv(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[Declar
         return Fact(Kv.STATE, states.evidence)
     if d.more is not None and not states.value:
         reason, places = why(d.more, d.site)
-        named = [n for n in (d.input_names or ()) if is_cache_name(n)]
-        if named or d.input_names is None:
+        named = cache_names(d.input_names or ())
+        out = cache_names(d.output_names or ())
+        if d.input_names is None or (named and not out and len(d.output_names or ()) != 1):
             return Fact.unknown(reason, *places)
-    caches = _cache_inputs(others)
-    named = [n for n in (d.input_names or ()) if is_cache_name(n)]
+    caches = _cache_inputs(others, d.output_names or ())
+    named = [n for n in d.input_names or () if is_cache_name(n)]
+    if cache_names(d.output_names or ()):
+        named = cache_names(d.input_names or ())  # a numbered pair is a cache when one comes out too
     if caches or named:
         return Fact(Kv.IO, evidence(d.site, *(c.value for c in caches[:1]), d.input_source))
     return Fact(Kv.NONE, (d.site.place("export call"),))

@@ -38,7 +38,10 @@ FILE_PREFIX = "/@/"
 
 @dataclass(slots=True)
 class Loader:
-    """The modules of one scan. `natives` maps dotted names to what this project knows of them."""
+    """The modules of one scan. `natives` maps dotted names to what this project knows of them.
+
+    `programs` are exported programs that a run has saved, by script and file name.
+    """
 
     sources: Sources
     natives: AbcMapping[str, Value]
@@ -56,6 +59,7 @@ class Loader:
     patched: dict[str, Value] = field(default_factory=dict)
     unread: dict[str, Site] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    programs: dict[tuple[str, str], Instance] = field(default_factory=dict)
     _data_cache: dict[str, bool] = field(default_factory=dict)
     _resolved: dict[tuple[str, str, str, tuple[str, ...]], SourceFile | None] = field(default_factory=dict)
 

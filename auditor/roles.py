@@ -147,6 +147,22 @@ def is_cache_name(name: str) -> bool:
     return role.is_kv and bool(parts & {"cache", "past", "kv", "kvcache", "state"} or "cache" in name.lower())
 
 
+def cache_names(names: Sequence[str]) -> list[str]:
+    """The names of caches among those of a graph's inputs or outputs: by themselves, or as pairs (`k_0` and `v_0`)."""
+    given = {tuple(words(n)): n for n in names}
+    pairs = [("k", "v"), ("key", "value"), ("keys", "values")]
+    paired = {
+        given[parts]
+        for parts in given
+        for one, other in pairs
+        for a, b in ((one, other), (other, one))
+        if a in parts
+        and ("*" in given[parts] or any(w.isdigit() for w in parts))
+        and tuple(b if w == a else w for w in parts) in given
+    }
+    return [n for n in names if n in paired or is_cache_name(n)]
+
+
 def query_rank(name: str) -> int:
     """How much a name sounds like the query: lower is better, 1000 and more is no query."""
     lower = name.lower()

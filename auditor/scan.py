@@ -214,13 +214,14 @@ class _Scanner:
     def _forks(self, run: _Run, result: Result) -> list[tuple[str, ...]]:
         """The command lines that stand for a default one: each choice that has to be made.
 
-        Where the default run ends with an error (its default is none of the values that the script takes), each choice
-        with which it exports something.
+        Where the default run exports nothing (it ends with an error, or is the first phase of several), each choice and
+        each switch with which it does.
         """
         must = [c for o in result.flags.values() if o.must_choose for c in o.given()]
-        if must or result.exports or not result.ended:
+        if must or result.exports or result.started or not self._has_words(run.script):
             return must
         may = [c for o in result.flags.values() for c in o.given()]
+        may += [c.argv for c in changed((), [o for o in result.flags.values() if o.kind == "switch"])]
         tried = [(c, self.evaluate(run.script, c)) for c in may[:_MOST_VARIANTS]]
         return [c for c, other in tried if isinstance(other, Result) and other.exports]
 

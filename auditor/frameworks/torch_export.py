@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from auditor import operators
 from auditor.containers import iterate
+from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
@@ -215,6 +216,25 @@ def dynamic_dims(entry: Value | None) -> dict[int, Value] | None:
     return None
 
 
+def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`torch.export.save(program, file)`: a later phase of the same script may load it."""
+    program, file = args.get(0, "ep"), args.get(1, "f")
+    if file is not None and isinstance(program, Instance) and isinstance(program.payload, Program):
+        it.loader.programs[_file(it, file)] = program
+    return NONE
+
+
+def _load(it: Interpreter, args: Args, site: Site | None) -> Value:
+    file = args.get(0, "f")
+    found = it.loader.programs.get(_file(it, file)) if file is not None else None
+    return found or Unknown("a program that is read from a file", "torch.export.load()", places=(site,) if site else ())
+
+
+def _file(it: Interpreter, file: Value) -> tuple[str, str]:
+    script = it.stack[0].path if it.stack else ""
+    return script, format_value(file, "", None)
+
+
 def _dims(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Seq("tuple", [_dim(it, Args([DIM, a], args.kw), site) for a in args.pos])
 
@@ -229,4 +249,6 @@ NATIVES: dict[str, Value] = {
     "torch.export._trace._export": Native("torch.export.export", _export),
     "torch._export.export": Native("torch.export.export", _export),
     "torch.export.ExportedProgram": EXPORTED,
+    "torch.export.save": Native("torch.export.save", _save),
+    "torch.export.load": Native("torch.export.load", _load),
 }

@@ -165,7 +165,9 @@ BASE = NativeClass(
 )
 PART = NativeClass("transformers.Part", {"forward": _unread, "__getattr__": _getattr}, (MODULE,))
 LAYERS = NativeClass(
-    "transformers.Layers", {"__getitem__": _layer, "__iter__": _each_layer, "__len__": _count, "forward": _unread}, (MODULE,)
+    "transformers.Layers",
+    {"__getitem__": _layer, "__iter__": _each_layer, "__len__": _count, "forward": _unread},
+    (MODULE,),
 )
 _FAMILIES = "Llama Qwen2 Qwen3 Mistral Phi Phi3 Gemma Gemma2 Gemma3 GPT2 GPTNeoX OPT Falcon Olmo2 SmolLM3 StableLm"
 

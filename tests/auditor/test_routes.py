@@ -237,3 +237,113 @@ def test_a_class_that_registers_itself_by_a_decorator(tmp_path: Path) -> None:
     files = {"registry.py": registry, "zoo_models.py": models, "export.py": script}
     assert judge(graph_of(scan_text(tmp_path, files)).facts).says() == "eligible"
     assert Kind.DECODER is graph_of(scan_text(tmp_path, files)).facts.kind.value
+
+
+# -- phases -------------------------------------------------------------------------------------------------------
+
+PHASES = """\
+import argparse
+import torch
+from torch import nn
+from coreai_torch import TorchConverter
+
+KEYS = [f"k_{i}" for i in range(20)]
+VALUES = [f"v_{i}" for i in range(20)]
+
+
+class Step(nn.Module):
+    def forward(self, new_token, *cache):
+        return (new_token, *cache)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lower", action="store_true")
+if parser.parse_args().lower:
+    converter = TorchConverter()
+    converter.add_exported_program(
+        torch.export.load("step.pt2"),
+        input_names=["new_token", *KEYS, *VALUES],
+        output_names=OUTPUTS,
+    )
+else:
+    import policy
+
+    torch.export.save(policy.trace(), "step.pt2")
+"""
+
+
+def test_a_later_phase_is_tried_when_the_first_exports_nothing(tmp_path: Path) -> None:
+    carried = PHASES.replace("OUTPUTS", '["logits", *KEYS, *VALUES]')
+    graph = graph_of(scan_text(tmp_path / "carried", {"export.py": carried}))
+    assert graph.invocation.argv == ("--lower",)
+    assert judge(graph.facts).says() == "out by kv-as-io"
+    read = PHASES.replace("OUTPUTS", '["velocity"]')
+    assert judged(tmp_path / "read", read).says() == "out by not-a-decoder"
+    open_ = PHASES.replace("OUTPUTS", '["logits", "confidence"]')
+    assert str(judged(tmp_path / "open", open_).verdict) == "unresolved"
+
+
+def test_a_saved_program_is_loaded_again(tmp_path: Path) -> None:
+    script = mutate(
+        EXPORTER,
+        (
+            "    converter = TorchConverter()",
+            '    torch.export.save(program, "m.pt2")\n    program = torch.export.load("m.pt2")\n'
+            "    converter = TorchConverter()",
+        ),
+    )
+    assert judged(tmp_path, script).says() == "eligible"
+    other = mutate(script, ('load("m.pt2")', 'load("other.pt2")'))
+    assert str(judged(tmp_path / "other", other).verdict) == "unresolved"
+
+
+HF = """\
+import coremltools as ct
+import torch
+from torch import nn
+from transformers import AutoModelForCausalLM
+
+
+class Decoder(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.layers, self.norm, self.head = model.model.layers, model.model.norm, model.lm_head
+        self.register_buffer("keyCache", torch.zeros(1, 4, 64, 8))
+        self.register_buffer("valueCache", torch.zeros(1, 4, 64, 8))
+
+    def forward(self, hidden_states, mask):
+        rows = hidden_states.shape[1]
+        end = mask.shape[-1]
+        attention = self.layers[0].self_attn
+        k = attention.k_proj(self.layers[0].input_layernorm(hidden_states)).view(1, rows, 4, 8).transpose(1, 2)
+        self.keyCache[:, :, end - rows : end] = k
+        self.valueCache[:, :, end - rows : end] = k
+        return self.head(self.norm(hidden_states + attention.o_proj(k.transpose(1, 2).reshape(1, rows, 32))))
+
+
+model = Decoder(AutoModelForCausalLM.from_pretrained("some/model")).eval()
+traced = torch.jit.trace(model, (torch.zeros(1, 1, 32), torch.zeros(1, 1, 1, 5)))
+rows, seen = ct.RangeDim(1, 64), ct.RangeDim(1, 64)
+ct.convert(
+    traced,
+    inputs=[
+        ct.TensorType("hidden_states", shape=(1, rows, 32)),
+        ct.TensorType("mask", shape=(1, 1, rows, seen)),
+    ],
+    outputs=[ct.TensorType("logits")],
+    states=[
+        ct.StateType(wrapped_type=ct.TensorType(shape=(1, 4, 64, 8)), name="keyCache"),
+        ct.StateType(wrapped_type=ct.TensorType(shape=(1, 4, 64, 8)), name="valueCache"),
+    ],
+).save("m.mlpackage")
+"""
+
+
+def test_parts_of_a_hugging_face_model(tmp_path: Path) -> None:
+    assert judged(tmp_path / "all", HF).says() == "eligible"
+    last = mutate(
+        HF, ("return self.head(self.norm(hidden_states +", "return self.head(self.norm(hidden_states[:, -1:] +")
+    )
+    assert judged(tmp_path / "last", last).says() != "eligible"
+    unread = mutate(HF, ("self.norm(hidden_states +", "attention(hidden_states +"))
+    assert str(judged(tmp_path / "unread", unread).verdict) == "unresolved"
