@@ -218,7 +218,7 @@ class _Scanner:
         each switch with which it does.
         """
         must = [c for o in result.flags.values() if o.must_choose for c in o.given()]
-        if must or result.exports or result.started or not self._has_words(run.script):
+        if must or result.exports or result.started or not (result.ended or self._has_words(run.script)):
             return must
         may = [c for o in result.flags.values() for c in o.given()]
         may += [c.argv for c in changed((), [o for o in result.flags.values() if o.kind == "switch"])]
