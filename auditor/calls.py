@@ -36,6 +36,8 @@ from auditor.values import (
 
 _MAX_RECURSION = 24
 _MOST_TAINTED = 2_000
+_READS = frozenset({"get", "pop", "copy", "to_dict", "item", "tolist"})
+"""Methods of plain data that give plain data."""
 
 
 def make_function(it: Interpreter, node: cst.FunctionDef | cst.Lambda, name: str, frame: Frame) -> Function:
@@ -141,7 +143,10 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
     )
     reason = function.reason if isinstance(function, Unknown) else f"the call to `{name}` cannot be read"
     places = function.places if isinstance(function, Unknown) and function.places else ((site,) if site else ())
-    result = Unknown(reason, f"{name}()", places=places, flags=merge_flags([function, *args.all()]))
+    reads = isinstance(function, Unknown) and function.kind == "data" and name.rpartition(".")[2] in _READS
+    result = Unknown(
+        reason, f"{name}()", "data" if reads else "", places=places, flags=merge_flags([function, *args.all()])
+    )
     taint(it, args, Unknown(reason, places=places))
     return result
 
@@ -293,18 +298,22 @@ def _missing(it: Interpreter, f: Function, param: cst.Param, site: Site | None) 
     kind = ""
     if param.annotation is not None:
         kind = annotation_kind(param.annotation.annotation)
+    elif name in ("config", "hf_config", "cfg"):
+        kind = "data"
     place = f.site.statement.site(param) if f.site is not None else site
     return Unknown(f"nothing says what `{name}` of `{f.name}` is", name, kind, places=(place,) if place else ())
 
 
 def annotation_kind(node: Any) -> str:
-    """The Python type that an annotation names, as an `Unknown.kind`."""
+    """The Python type that an annotation names, as an `Unknown.kind`; a configuration is plain data."""
     if isinstance(node, cst.Name):
         return (
             node.value
             if node.value in ("int", "str", "bool", "float", "dict", "list")
             else "path"
             if node.value == "Path"
+            else "data"
+            if node.value.endswith("Config")
             else ""
         )
     return ""

@@ -33,7 +33,7 @@ def _switched(argv: tuple[str, ...], option: Option) -> Changed:
     present = [a for a in argv if a in option.names]
     if present:
         return Changed(f"drop {option.flag}", option.flag, tuple(a for a in argv if a not in option.names))
-    negative = "--no-" + option.flag.removeprefix("--")
+    negative = option.off
     if option.action == "boolean" and negative in argv:
         return Changed(f"drop {negative}", option.flag, tuple(a for a in argv if a != negative))
     default = option.settings.get("default")

@@ -127,7 +127,9 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
             return (
                 obj.child(f"[{k[1]!r}]")
                 if k
-                else operators.unknown_from(obj.reason, "", obj, key, name=f"{obj.name}[?]")
+                else operators.unknown_from(
+                    obj.reason, "data" if obj.kind == "data" else "", obj, key, name=f"{obj.name}[?]"
+                )
             )
         case ExternalObject():
             return it.get(obj, "__getitem__()", site)

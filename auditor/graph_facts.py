@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from auditor import dims
 from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.interpreter import Interpreter
+from auditor.objects import mro
 from auditor.places import Site
-from auditor.roles import is_cache_name, is_state_name, query_rank, role_by_name, words
+from auditor.roles import cache_names, is_cache_name, is_state_name, query_rank, recurrent_inputs, role_by_name, words
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
-from auditor.values import Class, Const, Instance, Seq, Storage, Tensor, Union, Unknown, Value, merge_flags, text_of
+from auditor.values import (
+    Class,
+    Const,
+    Instance,
+    Mapping,
+    Seq,
+    Storage,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    merge_flags,
+    text_of,
+)
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, Mark, Place, Query, Role, State, Trait
 
 T = TypeVar("T")
@@ -63,7 +78,7 @@ class Declaration:
     site: Site
     input_source: Value | None = None
     core_ml: bool = False
-    traced: Mapping[str, Value] | None = None
+    traced: AbcMapping[str, Value] | None = None
 
 
 def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
@@ -112,9 +127,14 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     """All facts of one exported graph."""
     state_inputs = _state_inputs(d)
     others = [i for i in d.inputs if i.name not in state_inputs]
+    if not others and d.more is not None:  # a program that nobody read: the names that the converter gives are all
+        others = [Declared(n, d.more, None, d.more) for n in d.input_names or ()]
     query_input = _query_input(others)
     query = _query(d, query_input)
-    if not d.state_names and not _may_hold_state(d.module):
+    recurrent = recurrent_inputs([(i.name, i.value) for i in others if i is not query_input])
+    if not _reads_tokens(query_input):
+        recurrent = {}  # what a network of frames or samples carries along makes it no decoder
+    if not d.state_names and not recurrent and not _may_hold_state(d.module):
         # no states and no cache: nothing that `forward` computes can make this a decoder
         states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
         kv = _kv(d, states, others)
@@ -124,10 +144,12 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
             )
             return GraphFacts(_kind(d, states, kv, query_input), states, query, skipped, kv)
     outcome, concrete = _run(it, d, query_input)
-    states = _states(it, d, state_inputs, outcome)
+    states = _states(it, d, state_inputs, recurrent, outcome)
     kv = _kv(d, states, others)
     logits = _logits(d, outcome, query_input, concrete)
     kind = _kind(d, states, kv, query_input)
+    if kv.value is Kv.IO and _gives_one_output(d, outcome):
+        kind = Fact(Kind.OTHER, kv.evidence)  # a cache that is read and does not come out again carries nothing on
     marks = (*_marks(outcome, states, query), *_flexibility(d, states), *_unwritten(d, states, state_inputs, outcome))
     return GraphFacts(kind, states, query, logits, kv, (*marks, *_workload(it, d)))
 
@@ -244,7 +266,9 @@ def _state_inputs(d: Declaration) -> dict[str, str]:
     return {n: n for n in inputs if n in names}
 
 
-def _states(it: Interpreter, d: Declaration, bound: dict[str, str], outcome: Outcome) -> Fact[tuple[State, ...]]:
+def _states(
+    it: Interpreter, d: Declaration, bound: dict[str, str], recurrent: dict[str, Role], outcome: Outcome
+) -> Fact[tuple[State, ...]]:
     if isinstance(d.state_names, Unknown):
         reason, places = why(d.state_names, d.site)
         return Fact.unknown(f"the state names: {reason}", *places, flags=d.state_names.flags)
@@ -266,6 +290,11 @@ def _states(it: Interpreter, d: Declaration, bound: dict[str, str], outcome: Out
     if len(undeclared) > len(names) - len(by_input):
         states += [_undeclared(d, s, outcome) for s in undeclared]
     states += _through_outputs(d, outcome, set(by_input.values()))
+    states += [
+        State(n, role, evidence(d.site, declared[n].value), f"`{n}` goes in and comes out as an ordinary tensor")
+        for n, role in recurrent.items()
+        if n not in by_input.values() and n not in {s.name for s in states}
+    ]
     flags = merge_flags([v for v in (d.state_source,) if v is not None])
     return Fact(tuple(states), evidence(d.site, d.state_source), flags=flags)
 
@@ -345,8 +374,25 @@ def _latent(d: Declaration, name: str) -> bool:
 # -- kind and kv ------------------------------------------------------------------------------------------------
 
 
-def _cache_inputs(others: Sequence[Declared]) -> list[Declared]:
-    return [i for i in others if is_cache_name(i.name) and not isinstance(i.value, Const)]
+def _cache_inputs(others: Sequence[Declared], outputs: Sequence[str]) -> list[Declared]:
+    numbered = set(cache_names([i.name for i in others])) if cache_names(outputs) else set()
+    return [
+        i
+        for i in others
+        if not isinstance(i.value, Const) and (i.name in numbered or any(map(is_cache_name, _paths(i.name, i.value))))
+    ]
+
+
+def _paths(name: str, value: Value, depth: int = 0) -> Iterator[str]:
+    """The names of an input's tensors: those in a container have the container's name and their own."""
+    if isinstance(value, Mapping) and depth < 4:
+        for key, inner in value.entries.values():
+            yield from _paths(f"{name}_{text_of(key) or ''}", inner, depth + 1)
+    elif isinstance(value, Seq) and depth < 4:
+        for inner in value.items:
+            yield from _paths(name, inner, depth + 1)
+    else:
+        yield name
 
 
 def _kv(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[Declared]) -> Fact[Kv]:
@@ -356,11 +402,14 @@ def _kv(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[Declar
         return Fact(Kv.STATE, states.evidence)
     if d.more is not None and not states.value:
         reason, places = why(d.more, d.site)
-        named = [n for n in (d.input_names or ()) if is_cache_name(n)]
-        if named or d.input_names is None:
+        named = cache_names(d.input_names or ())
+        out = cache_names(d.output_names or ())
+        if d.input_names is None or (named and not out and len(d.output_names or ()) != 1):
             return Fact.unknown(reason, *places)
-    caches = _cache_inputs(others)
-    named = [n for n in (d.input_names or ()) if is_cache_name(n)]
+    caches = _cache_inputs(others, d.output_names or ())
+    named = [n for n in d.input_names or () if is_cache_name(n)]
+    if cache_names(d.output_names or ()):
+        named = cache_names(d.input_names or ())  # a numbered pair is a cache when one comes out too
     if caches or named:
         return Fact(Kv.IO, evidence(d.site, *(c.value for c in caches[:1]), d.input_source))
     return Fact(Kv.NONE, (d.site.place("export call"),))
@@ -370,12 +419,37 @@ def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv], q: Decl
     if states.value is None:
         return Fact.unknown(states.reason, *states.evidence)
     if states.value:
+        if q is not None and _is_vector(q) and not any(s.role in (Role.CONV, Role.RECURRENT) for s in states.value):
+            return Fact(Kind.OTHER, evidence(d.site, q.value))
         return Fact(Kind.DECODER, states.evidence)
     if kv.value is None:
         return Fact.unknown(kv.reason, *kv.evidence)
     if kv.value is Kv.IO and not _takes_tokens(q):
         return Fact(Kind.OTHER, kv.evidence)  # a streaming encoder: its cache is of frames, not of tokens
     return Fact(Kind.OTHER if kv.value is Kv.NONE else Kind.DECODER, kv.evidence)
+
+
+def _gives_one_output(d: Declaration, outcome: Outcome) -> bool:
+    """Whether the graph surely has one output, which is no cache."""
+    names = d.output_names or tuple(name for name, _ in outcome.outputs)
+    followed = outcome.reason is None and all(isinstance(v, Tensor) for _, v in outcome.outputs)
+    return len(names) == 1 and not is_cache_name(names[0]) and (d.output_names is not None or followed)
+
+
+def _is_vector(q: Declared) -> bool:
+    """Whether the query is a plain vector of numbers by its type, shape and name: neither tokens nor embeddings."""
+    v = q.value
+    plain = isinstance(v, Tensor) and v.shape is not None and len(v.shape) <= 2 and v.dtype.startswith("float")
+    return plain and query_rank(q.name) == 500
+
+
+def _reads_tokens(q: Declared | None) -> bool:
+    """Whether the query is surely token ids or their embeddings."""
+    if q is None:
+        return False
+    if isinstance(q.value, Tensor) and q.value.dtype.startswith("int"):
+        return True
+    return bool(set(words(q.name)) & {"ids", "token", "tokens", "embeds", "embedding", "embeddings"})
 
 
 def _takes_tokens(q: Declared | None) -> bool:
@@ -427,11 +501,11 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
     if found is not None and found.widths:
         return Fact(Query(False, found.widths), places, flags=flags)
     if isinstance(q.value, Tensor) and q.value.shape is not None and axis < len(q.value.shape):
-        size = q.value.shape[axis]
-        if isinstance(size, int):
-            return Fact(Query(False, (size,)), places, flags=flags)
+        width = q.value.shape[axis]
+        if isinstance(width, int):
+            return Fact(Query(False, (width,)), places, flags=flags)
         return Fact.unknown(
-            f"`{q.name}` is fixed at a width ({size}) that is known at run time only", *places, flags=flags
+            f"`{q.name}` is fixed at a width ({width}) that is known at run time only", *places, flags=flags
         )
     end = q.value.reason if isinstance(q.value, Tensor) else q.value if isinstance(q.value, Unknown) else None
     reason = end.reason if end is not None else f"the example shape of `{q.name}` is not known"
@@ -565,7 +639,7 @@ def _logits_of(
 
 def _of_embeddings(module: Value, width: dims.Dim) -> bool | None:
     """What the embeddings say of a width: a vocabulary (True), hidden states, whatever their name (False), or none."""
-    found = [m for _, m in walk(module) if m.cls is EMBEDDING] if isinstance(module, Instance) else []
+    found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
     hidden = any(attribute(m, "embedding_dim") == width for m in found)
     vocabulary = any(attribute(m, "num_embeddings") == width for m in found)
     return None if hidden == vocabulary else vocabulary

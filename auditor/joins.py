@@ -275,7 +275,10 @@ def merge_unknowns(a: Unknown, b: Unknown) -> Unknown:
         return b
     found = _merged.get((id(a), id(b))) or _merged.get((id(b), id(a)))
     if found is None:
-        kind = a.kind if a.kind == b.kind else "unread" if "unread" in (a.kind, b.kind) else ""
+        kinds = {a.kind, b.kind}
+        kind = a.kind if len(kinds) == 1 else "unread" if "unread" in kinds else ""
+        if kinds <= {"int", "float", "data"}:
+            kind = kind or ("data" if "data" in kinds else "float")
         named = min((a, b), key=lambda u: len(u.name) or 1000)
         found = Merged(
             a.reason,

@@ -38,7 +38,10 @@ FILE_PREFIX = "/@/"
 
 @dataclass(slots=True)
 class Loader:
-    """The modules of one scan. `natives` maps dotted names to what this project knows of them."""
+    """The modules of one scan. `natives` maps dotted names to what this project knows of them.
+
+    `programs` are exported programs that a run has saved, by script and file name.
+    """
 
     sources: Sources
     natives: AbcMapping[str, Value]
@@ -56,6 +59,7 @@ class Loader:
     patched: dict[str, Value] = field(default_factory=dict)
     unread: dict[str, Site] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    programs: dict[tuple[str, str], Instance] = field(default_factory=dict)
     _data_cache: dict[str, bool] = field(default_factory=dict)
     _resolved: dict[tuple[str, str, str, tuple[str, ...]], SourceFile | None] = field(default_factory=dict)
 
@@ -150,9 +154,16 @@ class Loader:
 
     def import_module(self, it: Interpreter, dotted: str, importer: Module | None, site: Site) -> Value:
         top = dotted.split(".")[0]
-        if top in self.native_packages or top in sys.stdlib_module_names:
+        if top == "typing_extensions":  # the same names, for older Pythons
+            return self.external(dotted.replace(top, "typing", 1), ())
+        if self._is_native(dotted) or top in sys.stdlib_module_names:
             return self.external(dotted, ())
         return self._from_sources(it, dotted, importer, site) or self._missing(it, dotted, site)
+
+    def _is_native(self, dotted: str) -> bool:
+        """Whether a package or one of its parents is known by its public API, and so not read."""
+        parts = dotted.split(".")
+        return any(".".join(parts[:n]) in self.native_packages for n in range(1, len(parts) + 1))
 
     def _from_sources(self, it: Interpreter, dotted: str, importer: Module | None, site: Site) -> Module | None:
         file = importer.source.file if importer is not None else None
@@ -173,13 +184,19 @@ class Loader:
     def imported(self, it: Interpreter, module: Module) -> None:
         """Run what a module of the audited tree does when it is imported, once a run: calls, and writes elsewhere."""
         path = module.source.file.path
-        if path in it.imported or not self.sources.audited(path):
+        if path in it.imported:
             return
         it.imported.add(path)
-        if not module.source.ordered and not any(s.effects for s in module.source.statements):
+        source: ModuleSource = module.source
+        if not self.sources.audited(path):
+            for number in (n for n, s in enumerate(source.statements) if s.registers and n not in module.pending):
+                if not module.env.names.keys() & source.statements[number].binds:
+                    self._run(it, module, number)
             return
-        for number, statement in enumerate(module.source.statements):
-            waits = statement.waits and not module.source.ordered
+        if not source.ordered and not any(s.effects or s.registers for s in source.statements):
+            return
+        for number, statement in enumerate(source.statements):
+            waits = statement.waits and not source.ordered
             if not (waits or statement.main_guard) and number not in module.pending:
                 module.pending.add(number)
                 try:
@@ -342,7 +359,7 @@ class Loader:
             return self._opaque(dotted, args, site, "unread")
         if top in sys.stdlib_module_names:
             return self._opaque(dotted, args, site, "")
-        if last[:1].isupper() and find_module(args) is None:
+        if last[:1].isupper() and not dotted.startswith("torch.ops.") and find_module(args) is None:
             return ExternalObject(
                 dotted, args, places=function.places or ((site,) if site else ()), flags=merge_flags(args.all())
             )

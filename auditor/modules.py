@@ -94,7 +94,8 @@ class Statement:
     """A top-level statement (or several on one line): its lines, what it binds, and, when asked for, its LibCST nodes.
 
     `waits` when it only defines what may be made when it is first looked up (see `auditor.definitions`); `effects` when
-    it may change what other modules see.
+    it may change what other modules see; `registers` when a decorator puts what it defines into a table
+    (`@register_attention("mha")`).
     """
 
     path: str
@@ -107,6 +108,7 @@ class Statement:
     waits: bool = False
     effects: bool = False
     main_guard: bool = False
+    registers: bool = False
     _nodes: tuple[cst.BaseStatement, ...] | None = field(default=None, repr=False)
     _module: cst.Module | None = field(default=None, repr=False)
     _lines: dict[int, int] | None = field(default=None, repr=False)
@@ -202,6 +204,7 @@ def index(file: SourceFile) -> ModuleSource:
                 False,
                 any(map(_has_effect, group)),
                 any(map(_is_main_guard, group)),
+                any(map(_registers, group)),
             )
         )
     for statement, waits in zip(statements, waiting(groups, binders, file.text), strict=True):
@@ -259,6 +262,12 @@ def _has_effect(node: ast.stmt) -> bool:
         case ast.Try(body=body, orelse=orelse, finalbody=final):
             return any(map(_has_effect, [*body, *orelse, *final]))
     return False
+
+
+def _registers(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and any(
+        "regist" in ast.unparse(d.func if isinstance(d, ast.Call) else d).lower() for d in node.decorator_list
+    )
 
 
 def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:

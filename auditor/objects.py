@@ -310,6 +310,8 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
             return _function_attribute(obj, name)
         case Native(name="dict") if name == "fromkeys":
             return Native("dict.fromkeys", lambda it, args, site: methods.from_keys(it, args, site))
+        case Native() if name == "default":
+            return obj  # an overload of `torch.ops`
         case Native():
             return Const(obj.name) if name == "__name__" else Unknown(f"`{obj.name}.{name}` is not known", name)
         case Const() | Pattern() | Num() | Seq() | Mapping():

@@ -158,7 +158,22 @@ def binary(op: str, a: Value, b: Value) -> Value:
         if result is not None:
             return number(result, (a, b))
         return unknown_from("arithmetic on an unknown number", "float", a, b, name=f"({op})")
-    return unknown_from(f"`{op}` on a value that is not known", "", a, b)
+    kinds = {_numeric(a), _numeric(b)} if op in _ARITHMETIC else {""}
+    kind = "" if "" in kinds else "data" if "data" in kinds else "float"
+    return unknown_from(f"`{op}` on a value that is not known", kind, a, b)
+
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+
+
+def _numeric(v: Value) -> str:
+    """`number`, `data` for plain data that may be one (or an array of them), else empty."""
+    match v:
+        case Num() | Const(value=bool() | int() | float()) | Unknown(kind="int" | "float" | "bool"):
+            return "number"
+        case Unknown(kind="data"):
+            return "data"
+    return ""
 
 
 def over(old: tuple[Value, Value] | None, new: tuple[Value, Value]) -> tuple[Value, Value]:

@@ -19,6 +19,7 @@ _FROM = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w., \t]+)", re.MULTILINE)
 _HIDDEN = re.compile(r"\b(?:getattr|import_module|__import__|runpy|exec|eval|vars|globals|spec_from_file_location)\b")
 _COMMENT = re.compile(r"#[^\n]*")
+_WAITS_FOR_A_CALL = ("def ", "async def ", "class ", "import ", "from ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +52,10 @@ def exporting(source: ModuleSource, words: re.Pattern[str], others: Mapping[str,
                 names |= new
                 grown = True
     on_import = any(
-        (leads or not seen.isdisjoint(names)) and not (s.waits or s.main_guard or _imports_only(s.text))
+        (leads or not seen.isdisjoint(names)) and not (s.main_guard or s.text.startswith(_WAITS_FOR_A_CALL))
         for s, seen, leads in mentions
     )
     return Exporting(frozenset(names), on_import)
-
-
-def _imports_only(text: str) -> bool:
-    return text.startswith(("import ", "from "))
 
 
 class Imports:

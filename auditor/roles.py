@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import product
 
+from auditor.values import Tensor, Value
 from rules.facts import Role
 
 _SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])")
@@ -110,11 +113,54 @@ def role_by_name(name: str) -> Role:
     return Role.UNKNOWN
 
 
+_HIDDEN = {"h", "hx", "hidden"}
+_CELL = {"c", "cx", "cell"}
+_CARRIED = {"state", "states", "cache", "in", "prev", "past"}
+
+
+def recurrent_inputs(inputs: Sequence[tuple[str, Value]]) -> dict[str, Role]:
+    """Ordinary inputs that carry a recurrent or convolutional state: name -> role.
+
+    Either the name says both what it is and that it is a state (`lstm_state`, `conv_cache`), or two inputs of one
+    shape are the hidden and the cell state of an LSTM (`h_in` and `c_in`, `hidden_state` and `cell_state`).
+    """
+    found: dict[str, Role] = {}
+    for name, _ in inputs:
+        parts = set(words(name))
+        if parts & {"lstm", "gru", "rnn", "ssm", "recurrent", "rwkv", "wkv", "mamba"} and parts & _CARRIED:
+            found[name] = Role.RECURRENT
+        elif parts & {"conv", "shortconv"} and parts & _CARRIED:
+            found[name] = Role.CONV
+    hidden = [(n, v) for n, v in inputs if set(words(n)) & _HIDDEN]
+    cells = [(n, v) for n, v in inputs if set(words(n)) & _CELL]
+    for (one, a), (other, b) in product(hidden, cells):
+        alike = isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape
+        if alike and [w for w in words(one) if w not in _HIDDEN] == [w for w in words(other) if w not in _CELL]:
+            found |= {one: Role.RECURRENT, other: Role.RECURRENT}
+    return found
+
+
 def is_cache_name(name: str) -> bool:
     """Whether an ordinary input of that name is a KV cache: it says key, value, kv or past, and cache or state."""
     parts = set(words(name))
     role = role_by_name(name)
     return role.is_kv and bool(parts & {"cache", "past", "kv", "kvcache", "state"} or "cache" in name.lower())
+
+
+def cache_names(names: Sequence[str]) -> list[str]:
+    """The names of caches among those of a graph's inputs or outputs: by themselves, or as pairs (`k_0` and `v_0`)."""
+    given = {tuple(words(n)): n for n in names}
+    pairs = [("k", "v"), ("key", "value"), ("keys", "values")]
+    paired = {
+        given[parts]
+        for parts in given
+        for one, other in pairs
+        for a, b in ((one, other), (other, one))
+        if a in parts
+        and ("*" in given[parts] or any(w.isdigit() for w in parts))
+        and tuple(b if w == a else w for w in parts) in given
+    }
+    return [n for n in names if n in paired or is_cache_name(n)]
 
 
 def query_rank(name: str) -> int:

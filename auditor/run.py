@@ -11,7 +11,7 @@ from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
-from auditor.values import Args, Const, Module, Seq, Unknown
+from auditor.values import Args, Class, Const, Module, Seq, Unknown, Value
 from rules.facts import Place
 
 MEANING = Meaning(
@@ -65,14 +65,24 @@ def run_command(loader: Loader, dotted: str, attribute: str, argv: tuple[str, ..
     return _run(loader, argv, body, file.path)
 
 
-def run_function(loader: Loader, path: str, name: str) -> Result:
-    """Evaluate a module-level function that nothing calls, with unknown arguments."""
+def run_function(loader: Loader, path: str, name: str, model: tuple[str, str, str] | None = None) -> Result:
+    """Evaluate a module-level function that nothing calls, with unknown arguments.
+
+    With `model` (parameter, path, class) that parameter is an instance of that class, made with unknown arguments.
+    """
     module = loader.library_module(path)
 
     def body(it: Interpreter) -> None:
         function = loader.name_in(it, module, name)
-        if function is not None:
-            it.call(function, Args(), None)
+        if function is None:
+            return
+        given: dict[str, Value] = {}
+        if model is not None:
+            made = loader.name_in(it, loader.library_module(model[1]), model[2])
+            if not isinstance(made, Class):
+                return
+            given[model[0]] = it.call(made, Args(), made.site)
+        it.call(function, Args([], given), None)
 
     return _run(loader, (), body, path)
 

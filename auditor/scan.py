@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import threading
 import types
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 from auditor import candidates
 from auditor.changes import changed
 from auditor.frameworks.tables import tables
+from auditor.hooks import generic_exporters
 from auditor.launches import Starts, launch
 from auditor.loader import FILE_PREFIX, Loader
 from auditor.modules import SyntaxProblem
@@ -45,6 +47,7 @@ from rules.facts import (
 _STACK = 512 * 1024 * 1024
 _RECURSION = 60_000
 _MOST_VARIANTS = 16
+_FUNCTION = ("def ", "async def ", "@")
 _GC = (50_000, 1_000, 1_000)
 
 T = TypeVar("T")
@@ -101,6 +104,7 @@ class _Run:
     recipe: str = ""
     shipped: str = ""
     command: str = ""
+    line: int = 0
 
 
 @dataclass(slots=True)
@@ -114,6 +118,7 @@ class _Scanner:
     errors: dict[str, str] = field(default_factory=dict)
     exporting: set[str] = field(default_factory=set)
     ids: Counter[str] = field(default_factory=Counter)
+    libraries: list[tuple[_Run, Result]] = field(default_factory=list)
 
     def run(self) -> Scan:
         r = self.request
@@ -133,6 +138,9 @@ class _Scanner:
                     r.progress(number, len(runs), run.script or run.recipe)
                 self._audit(run)
             self._uncalled(found.files)
+            for run, result in self.libraries:
+                if run.script not in self.exporting and self._has_words(run.script) and _cut_short(result):
+                    self._unresolved(run, _why_nothing(result), _where_cut(result))
         finally:
             gc.freeze()  # nor is it worth one more walk while the report is written
             gc.set_threshold(*thresholds)
@@ -178,7 +186,7 @@ class _Scanner:
     def _audit(self, run: _Run) -> None:
         result = self.evaluate(run.script, run.argv, run.command)
         if isinstance(result, Result) and run.kind is InvocationKind.DEFAULT and not run.argv:
-            forks = [c for o in result.flags.values() if o.must_choose for c in o.given()]
+            forks = self._forks(run, result)
             if forks and len(forks) <= _MOST_VARIANTS:
                 for words in forks:
                     self._audit(replace(run, argv=words))
@@ -190,14 +198,33 @@ class _Scanner:
                 self.errors[run.script] = result
             return
         exports = [*result.exports, *self._launched(result, run)]
+        delegates = None if exports else _exporter(result, chosen=False)
         if exports:
             self.exporting.add(run.script)
+        elif delegates is not None:
+            self._unresolved(run, *delegates)
+        elif run.kind is InvocationKind.DEFAULT and self._only_defines(run.script):
+            self.libraries.append((run, result))
         elif run.kind is InvocationKind.RECIPE or (self._has_words(run.script) and _cut_short(result)):
             self._unresolved(run, _why_nothing(result), _where_cut(result))
         for graph in self._graphs_of(run, exports, result):
             self.graphs.append(graph)
         if run.kind is InvocationKind.DEFAULT:
             self._variants(run, result)
+
+    def _forks(self, run: _Run, result: Result) -> list[tuple[str, ...]]:
+        """The command lines that stand for a default one: each choice that has to be made.
+
+        Where the default run exports nothing (it ends with an error, or is the first phase of several), each choice and
+        each switch with which it does.
+        """
+        must = [c for o in result.flags.values() if o.must_choose for c in o.given()]
+        if must or result.exports or result.started or not (result.ended or self._has_words(run.script)):
+            return must
+        may = [c for o in result.flags.values() for c in o.given()]
+        may += [c.argv for c in changed((), [o for o in result.flags.values() if o.kind == "switch"])]
+        tried = [(c, self.evaluate(run.script, c)) for c in may[:_MOST_VARIANTS]]
+        return [c for c, other in tried if isinstance(other, Result) and other.exports]
 
     def _launched(self, result: Result, run: _Run) -> list[Export]:
         """What the programs that a run starts export: console scripts of the libraries, and other scripts."""
@@ -229,7 +256,7 @@ class _Scanner:
         invocation = Invocation(run.kind, run.argv, run.recipe)
         counts: Counter[tuple[int, str]] = Counter()
         for export in exports:
-            where = _line_in(export, run.script)
+            where = run.line or _line_in(export, run.script)
             key = (where, export.name)
             counts[key] += 1
             changes, idle = self._changes(run, export, counts[key], result)
@@ -259,6 +286,11 @@ class _Scanner:
     def _has_words(self, script: str) -> bool:
         text = self.sources.read(script).text
         return any(word in text for word in tables().words)
+
+    def _only_defines(self, script: str) -> bool:
+        """Whether running the file exports nothing by itself, whatever its imports hold: it only defines things."""
+        source = self.loader.indexed.get(script)
+        return source is not None and not any(s.main_guard or s.effects for s in source.statements)
 
     def _unresolved(self, run: _Run, reason: str, where: Place | None = None) -> None:
         """A run of which nothing is known is a graph of which nothing is known: it must not fall silent."""
@@ -311,7 +343,8 @@ class _Scanner:
     def _variants(self, run: _Run, result: Result) -> None:
         decoders = [e for e in result.exports if e.facts.kind.value is Kind.DECODER]
         flags = frozenset().union(*(e.facts.flags for e in decoders))
-        for c in list(changed((), self._options(result, flags)))[:_MOST_VARIANTS]:
+        options = [o for o in self._options(result, flags) if not o.must_choose]
+        for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
             other = self.evaluate(run.script, c.argv)
             if isinstance(other, str):
                 continue
@@ -323,16 +356,14 @@ class _Scanner:
     def _uncalled(self, files: Iterable[str]) -> None:
         """Exporting functions that no run reached, evaluated with unknown parameters."""
         words = tables().words
+        files = [path for path in files if path not in self.exporting and path not in self.errors]
+        generic = self._for_each_class(files)
         for path in files:
-            if path in self.exporting or path in self.errors:
-                continue
             source = self.loader.indexed.get(path)
-            if source is None:
+            if source is None or path in generic:
                 continue
             for statement in source.statements:
-                if not statement.text.lstrip().startswith(("def ", "async def ", "@")) or not any(
-                    w in statement.text for w in words
-                ):
+                if not statement.text.startswith(_FUNCTION) or not any(w in statement.text for w in words):
                     continue
                 for name in sorted(statement.binds):
                     result = run_function(self.loader, path, name)
@@ -340,12 +371,45 @@ class _Scanner:
                     if result.exports:
                         self.exporting.add(path)
                         self.graphs += self._graphs_of(run, list(result.exports), result)
+        self._delegating(files)
+
+    def _delegating(self, files: Iterable[str]) -> None:
+        """Files that hold the name of an exporting console script and a function that starts a program."""
+        for path in files:
+            text = self.sources.read(path).text
+            source = self.loader.indexed.get(path)
+            if path in self.exporting or source is None or not any(name in text for name in tables().exporters):
+                continue
+            for statement in source.statements:
+                if not statement.text.startswith(_FUNCTION) or not _STARTS.search(statement.text):
+                    continue
+                for name in sorted(statement.binds):
+                    found = _exporter(run_function(self.loader, path, name), chosen=True)
+                    if found is not None and path not in self.exporting:
+                        self._unresolved(_Run(path, (), InvocationKind.DEFAULT), *found)
+
+    def _for_each_class(self, files: Iterable[str]) -> set[str]:
+        """The graphs of exporters that are generic over classes of the tree, each in the file of its class.
+
+        Returns the files of those exporters.
+        """
+        done: set[str] = set()
+        sources = [source for path in files if (source := self.loader.indexed.get(path)) is not None]
+        for hooked in generic_exporters(sources, tables().words, self.sources):
+            for at in hooked.classes:
+                result = run_function(self.loader, hooked.path, hooked.function, (hooked.parameter, at.path, at.name))
+                if result.exports:
+                    done.add(hooked.path)
+                    self.exporting |= {hooked.path, at.path}
+                    run = _Run(at.path, (), InvocationKind.DEFAULT, line=at.line)
+                    self.graphs += self._graphs_of(run, list(result.exports), result)
+        return done
 
     # -- files ----------------------------------------------------------------------------------------------------
 
     def _files(self, found: candidates.Candidates) -> tuple[FileResult, ...]:
         out = [FileResult(p, FileStatus.ERROR, reason) for p, reason in found.unreadable.items()]
-        out += [FileResult(p, FileStatus.NO_EXPORT) for p in found.rest]
+        out += [FileResult(p, FileStatus.EXPORTS if p in self.exporting else FileStatus.NO_EXPORT) for p in found.rest]
         for path in found.files:
             if path in self.errors:
                 out.append(FileResult(path, FileStatus.ERROR, self.errors[path]))
@@ -395,6 +459,22 @@ def unknown_facts(reason: str, place: Place) -> GraphFacts:
         Fact[Logits].unknown(reason, place),
         Fact[Kv].unknown(reason, place),
     )
+
+
+_STARTS = re.compile(r"\bsubprocess\.|\bos\.(?:system|exec|spawn|posix_spawn)")
+
+
+def _exporter(result: Result, chosen: bool) -> tuple[str, Place] | None:
+    """Why a run that starts an exporting console script is unresolved; with `chosen` also one that may be any."""
+    for started in result.started:
+        what = launch(started.words)
+        name = what.name if what is not None else ""
+        place = started.site.place("the program is started here") if started.site is not None else None
+        if place is not None and name in tables().exporters:
+            return f"`{name}` exports, and its source is not among those read: give it with --library", place
+        if place is not None and chosen and (not started.words or "*" in name):
+            return "which program is started (an exporter, by the names in the file) is known at run time only", place
+    return None
 
 
 def _cut_short(result: Result) -> bool:

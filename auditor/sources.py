@@ -106,13 +106,15 @@ class Sources:
     def _walked(self) -> tuple[tuple[str, ...], tuple[Unreadable, ...]]:
         files: set[str] = set()
         skipped: list[Unreadable] = []
-        # A folder that was named is entered even when it lies in one that is skipped.
+        # A folder that was named is entered even when it is, or lies in, one that is skipped; so is the root, which
+        # may be an environment as well (a `pyvenv.cfg` that was committed).
         waiting = ["", *(only for only in self._only if only and is_folder(self.tree, only))]
         done: set[str] = set()
         while waiting:
             folder = waiting.pop()
             listing = self.tree.listing(folder)
-            if folder in done or ("pyvenv.cfg" in listing.files and folder not in self._only):
+            environment = folder and folder not in self._only and "pyvenv.cfg" in listing.files
+            if folder in done or environment:
                 continue
             done.add(folder)
             # A refused Python file is listed: reading it says why.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from auditor import dims
@@ -15,11 +15,11 @@ from auditor.graph_facts import Declaration, Declared, Dimension, compute, merge
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
-from auditor.roles import is_cache_name
+from auditor.roles import is_cache_name, query_rank
 from auditor.sinks import Export
 from auditor.torch.layers import Forward, Shaper, attribute, layer
 from auditor.torch.ops import attention, matmul
-from auditor.torch.tensors import as_tensor, result, sizes, unknown_tensor
+from auditor.torch.tensors import as_tensor, result, size, sizes, unknown_tensor
 from auditor.values import (
     NONE,
     Args,
@@ -38,6 +38,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from rules.facts import Fact, Query
 
 
 @dataclass(slots=True, eq=False)
@@ -163,6 +164,36 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
     return NONE
 
 
+def _static_shapes(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`set_static_shape_config(entrypoint, {label: {input: shape}})`: the graph is compiled for these shapes only."""
+    program, name, given = args.pos[0], text_of(args.get(1, "entrypoint") or NONE), args.get(2, "config")
+    if isinstance(program, Instance) and isinstance(program.payload, Staged) and given is not None and site is not None:
+        for export in program.payload.exports:
+            if export.name == (name or export.name):
+                export.facts = replace(export.facts, query=_pinned(it, export.facts.query, given, site))
+    return NONE
+
+
+def _pinned(it: Interpreter, query: Fact[Query], given: Value, site: Site) -> Fact[Query]:
+    """The query of a graph that is compiled for a set of shapes: their widths, or unknown."""
+    place = site.place("compiled for these shapes only")
+    places = tuple(dict.fromkeys((*query.evidence, place, *(p.place() for p in given.places))))
+    widths: set[int] = set()
+    configs = [v for _, v in given.entries.values()] if isinstance(given, Mapping) else []
+    for config in configs:
+        entries = [(text_of(k) or "", v) for k, v in config.entries.values()] if isinstance(config, Mapping) else []
+        ranked = sorted((query_rank(n), n, v) for n, v in entries if query_rank(n) < 1000 and not is_cache_name(n))
+        shape = [size(d) for d in iterate(it, ranked[0][2], site).items] if ranked else []
+        width = shape[min(1, len(shape) - 1)] if shape else None
+        if not isinstance(width, int):
+            widths = set()
+            break
+        widths.add(width)
+    if not widths:
+        return Fact.unknown("the graph is compiled for static shapes that are not known", *places, flags=query.flags)
+    return Fact(Query(False, tuple(sorted(widths))), places, flags=query.flags)
+
+
 def _self(it: Interpreter, args: Args, site: Site | None) -> Value:
     return args.pos[0]
 
@@ -185,7 +216,7 @@ CONVERTER = NativeClass(
 )
 PROGRAM = NativeClass(
     "coreai.authoring.AIProgram",
-    {"save_asset": _save, "save": _save, "__getattr__": _quiet},
+    {"save_asset": _save, "save": _save, "set_static_shape_config": _static_shapes, "__getattr__": _quiet},
     (OBJECT,),
 )
 

@@ -11,10 +11,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The union of all framework files. `words` are what a file must contain to export anything."""
+    """The union of all framework files. `words` are what a file must contain to export anything,
+    `exporters` the console scripts that export."""
 
     packages: frozenset[str]
     words: tuple[str, ...]
+    exporters: frozenset[str]
     keeps_module: frozenset[str]
     holds_module: frozenset[str]
     keeps_model: frozenset[str]
@@ -40,6 +42,7 @@ def tables() -> Tables:
     return Tables(
         frozenset(union("packages")),
         tuple(dict.fromkeys(union("prefilter"))),
+        frozenset(union("exporters")),
         frozenset(union("keeps_module")),
         frozenset(union("holds_module")),
         frozenset(union("keeps_model")),

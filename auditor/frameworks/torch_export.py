@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from auditor import operators
 from auditor.containers import iterate
+from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
+from auditor.stdlib.functions import copied
 from auditor.values import (
     NONE,
     Args,
@@ -94,8 +96,9 @@ def export_program(
     if dynamic is None and unknown is not None:
         dynamic = unknown
     inputs, more = bind_inputs(it, module, positional, keywords, site)
+    traced = copied(module, deep=True)  # what the script does to the module from now on is not in the program
     return Instance(
-        EXPORTED, {}, Program(module, tuple(inputs), dynamic, more or unknown, site), places=(site,) if site else ()
+        EXPORTED, {}, Program(traced, tuple(inputs), dynamic, more or unknown, site), places=(site,) if site else ()
     )
 
 
@@ -227,6 +230,25 @@ def _is_dynamic(v: Value) -> bool | None:
     return True
 
 
+def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`torch.export.save(program, file)`: a later phase of the same script may load it."""
+    program, file = args.get(0, "ep"), args.get(1, "f")
+    if file is not None and isinstance(program, Instance) and isinstance(program.payload, Program):
+        it.loader.programs[_file(it, file)] = program
+    return NONE
+
+
+def _load(it: Interpreter, args: Args, site: Site | None) -> Value:
+    file = args.get(0, "f")
+    found = it.loader.programs.get(_file(it, file)) if file is not None else None
+    return found or Unknown("a program that is read from a file", "torch.export.load()", places=(site,) if site else ())
+
+
+def _file(it: Interpreter, file: Value) -> tuple[str, str]:
+    script = it.stack[0].path if it.stack else ""
+    return script, format_value(file, "", None)
+
+
 def _dims(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Seq("tuple", [_dim(it, Args([DIM, a], args.kw), site) for a in args.pos])
 
@@ -241,4 +263,6 @@ NATIVES: dict[str, Value] = {
     "torch.export._trace._export": Native("torch.export.export", _export),
     "torch._export.export": Native("torch.export.export", _export),
     "torch.export.ExportedProgram": EXPORTED,
+    "torch.export.save": Native("torch.export.save", _save),
+    "torch.export.load": Native("torch.export.load", _load),
 }

@@ -81,6 +81,11 @@ class Option:
         return [(t,) if self.positional else (self.flag, t) for t in texts]
 
     @property
+    def off(self) -> str:
+        """How a boolean option is switched off: `--no-x`, or the name that it has for that (click and typer)."""
+        return text_of(self.settings["off"]) or "" if "off" in self.settings else "--no-" + self.flag.lstrip("-")
+
+    @property
     def kind(self) -> str:
         """`switch` (store_true and the like), `choice`, or `value`."""
         if self.action in ("store_true", "store_false", "boolean"):
@@ -302,6 +307,9 @@ def _add_real(real: argparse.ArgumentParser, option: Option, const: str) -> None
         settings.pop("nargs", None)
         with contextlib.suppress(ValueError, TypeError, argparse.ArgumentError):
             real.add_argument(*names, **settings)
+    if "off" in option.settings:
+        with contextlib.suppress(ValueError, argparse.ArgumentError):
+            real.add_argument(option.off, dest=option.dest, action="store_false", default=_MISSING)
 
 
 def _value(it: Interpreter, options: list[Option], raw: Any, parser: Parser) -> Value:

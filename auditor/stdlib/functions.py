@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from auditor import operators
@@ -108,6 +109,8 @@ def copied(value: Value, deep: bool, seen: dict[int, Value] | None = None) -> Va
             return out
         case Star(items=items):
             return Star(tuple(inner(i) for i in items))
+        case Bound() if deep:
+            return replace(value, receiver=inner(value.receiver))
         case Mapping():
             new = Mapping({}, value.rest, value.missing, places=value.places, flags=value.flags)
             seen[id(value)] = new
@@ -458,7 +461,6 @@ NATIVES: dict[str, Value] = {
         "typing.final",
         "typing.runtime_checkable",
         "typing.no_type_check",
-        "typing_extensions.override",
         "typing.override",
         "abc.abstractmethod",
         "atexit.register",
@@ -472,7 +474,6 @@ NATIVES: dict[str, Value] = {
     "abc.ABC": NativeClass("abc.ABC", bases=(OBJECT,), closed=True),
     "typing.Generic": NativeClass("typing.Generic", bases=(OBJECT,), closed=True),
     "typing.Protocol": NativeClass("typing.Protocol", bases=(OBJECT,), closed=True),
-    "typing_extensions.Protocol": NativeClass("typing.Protocol", bases=(OBJECT,), closed=True),
     "typing.NamedTuple": NAMED_TUPLE,
     "typing.TypedDict": NativeClass("typing.TypedDict", bases=(OBJECT,), closed=True),
     "collections.namedtuple": Native("namedtuple", _namedtuple),

@@ -97,6 +97,8 @@ def _sliced(length: Dim, bounds: Seq) -> Dim | None:
         if isinstance(v, Const) and v.value is None:
             values.append(None)
             continue
+        if isinstance(v, Union) and any(isinstance(o, Const) and o.value is None for o in v.options):
+            return None  # a bound that may be left out
         d = size(v)
         if d is None and isinstance(v, Unknown):
             d = v.dim

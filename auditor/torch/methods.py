@@ -284,13 +284,16 @@ def _natives() -> dict[str, Value]:
         for prefix in ("torch.", "torch.nn.functional.", "torch.Tensor.", "torch.special.", "torch.linalg."):
             out[prefix + name] = native
         out[f"numpy.{name}"] = Native(name, ops.lifted(_of_numpy(OPS[name])))
-        out[f"torch.ops.aten.{name}.default"] = native
-        out[f"torch.ops.aten.{name}"] = native
+        for space in ("aten", "coreaten"):
+            out[f"torch.ops.{space}.{name}.default"] = native
+            out[f"torch.ops.{space}.{name}"] = native
     for name, op in _MAKERS.items():
         out[f"torch.{name}"] = Native(name, op)
         out[f"numpy.{name}"] = Native(name, _of_numpy(op))
     for name in _IN_PLACE:
-        out[f"torch.Tensor.{name}"] = _LIFTED[name]
+        for prefix in ("torch.Tensor.", "torch.ops.aten."):
+            out[prefix + name] = _LIFTED[name]
+        out[f"torch.ops.aten.{name}.default"] = _LIFTED[name]
     out["torch.numel"] = Native("torch.numel", _numel)
     for name in (
         "torch.no_grad",

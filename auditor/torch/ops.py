@@ -119,6 +119,8 @@ def combine(values: Sequence[Value], site: Site | None) -> Tensor:
             elif not all(is_scalar(o) for o in v.options):
                 unread = unread or Unknown("one of several values", places=v.places)
     shape = shapes.broadcast(shapes_) if shapes_ else None
+    if unread is not None and shape is not None and len(shape) < 2:
+        shape = None  # a weight or a number says nothing of the rank of what it is combined with
     made = result(shape, *values, site=None, reason=unread)
     if shape is not None and any(isinstance(v, Tensor) and spreads(v, shape) for v in values):
         made = tagged(made, "mixed-rows")

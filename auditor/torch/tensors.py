@@ -126,9 +126,10 @@ def size(value: Value) -> Dim | None:
     if isinstance(value, Unknown):
         return value.dim
     if isinstance(value, Union):
-        found = [size(o) for o in value.options]
+        # A dimension that is None ends the program: those that go on have another.
+        found = [size(o) for o in value.options if not (isinstance(o, Const) and o.value is None)]
         known = [f for f in found if f is not None]
-        if len(known) != len(found):
+        if len(known) != len(found) or not known:
             return None
         out = known[0]
         for k in known[1:]:

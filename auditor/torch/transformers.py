@@ -13,7 +13,7 @@ from auditor.places import Site
 from auditor.torch import layers
 from auditor.torch.modules import MODULE
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
-from auditor.values import Args, Const, Instance, Method, NativeClass, Seq, Tensor, Unknown, Value, text_of
+from auditor.values import Args, Const, Instance, Method, NativeClass, Seq, Star, Tensor, Unknown, Value, text_of
 
 
 def config(site: Site | None, it: Interpreter | None = None, args: Args | None = None) -> Unknown:
@@ -96,9 +96,57 @@ OUTPUT = NativeClass(
 )
 
 
+_EMBEDDINGS = ("embed_tokens", "wte", "tok_embeddings", "embed_in")
+_LAYERS = ("layers", "h", "blocks")
+_GROUPS = ("self_attn", "attn", "attention", "mlp", "feed_forward")
+
+
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
-    name = text_of(args.pos[1]) or ""
-    return Unknown(f"`{name}` of a Hugging Face model", f"model.{name}", places=(site,) if site else ())
+    """A part of a model by the name that it has in this library: all of them treat each row by itself."""
+    obj, name = args.pos[0], text_of(args.pos[1]) or ""
+    assert isinstance(obj, Instance)
+    made = _part(obj, name)
+    if made is None:
+        return Unknown(f"`{name}` of a Hugging Face model", f"model.{name}", places=(site,) if site else ())
+    it.heap.touch(obj)
+    made.places = obj.places
+    obj.attrs[name] = made
+    return made
+
+
+def _part(obj: Instance, name: str) -> Instance | None:
+    cfg = obj.attrs.get("config")
+    if not isinstance(cfg, Unknown):
+        return None
+    if name in _EMBEDDINGS:
+        sizes = {"num_embeddings": cfg.child(".vocab_size"), "embedding_dim": cfg.child(".hidden_size")}
+        return Instance(layers.NATIVES["torch.nn.Embedding"], sizes)
+    if name in _LAYERS:
+        return Instance(LAYERS, {"config": cfg})
+    if "norm" in name or name.startswith("ln_"):
+        return Instance(layers.NATIVES["torch.nn.LayerNorm"])
+    if obj.cls is PART and name.endswith("_proj"):
+        out = cfg.child(f".{name}.out_features")
+        return Instance(layers.NATIVES["torch.nn.Linear"], {"out_features": out})
+    return Instance(PART, {"config": cfg}) if obj.cls is PART and name in _GROUPS else None
+
+
+def _layer(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    return Instance(PART, dict(obj.attrs), places=obj.places)
+
+
+def _each_layer(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Seq("list", [Star((_layer(it, args, site),))])
+
+
+def _count(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Unknown("the number of layers of a Hugging Face model", "num_hidden_layers", "int")
+
+
+def _unread(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Unknown("the forward of a part of a Hugging Face model", "forward", places=(site,) if site else ())
 
 
 def _embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -113,6 +161,12 @@ CAUSAL = NativeClass(
 BASE = NativeClass(
     "transformers.PreTrainedModel",
     {"forward": _forward_base, "__getattr__": _getattr, "get_input_embeddings": _embeddings},
+    (MODULE,),
+)
+PART = NativeClass("transformers.Part", {"forward": _unread, "__getattr__": _getattr}, (MODULE,))
+LAYERS = NativeClass(
+    "transformers.Layers",
+    {"__getitem__": _layer, "__iter__": _each_layer, "__len__": _count, "forward": _unread},
     (MODULE,),
 )
 _FAMILIES = "Llama Qwen2 Qwen3 Mistral Phi Phi3 Gemma Gemma2 Gemma3 GPT2 GPTNeoX OPT Falcon Olmo2 SmolLM3 StableLm"

@@ -248,7 +248,14 @@ def test_joining_two_unknowns_again_gives_the_same_one() -> None:
 
 @pytest.mark.parametrize(
     ("kinds", "kind"),
-    [(("int", "int"), "int"), (("unread", "int"), "unread"), (("data", "int"), ""), (("", "int"), "")],
+    [
+        (("int", "int"), "int"),
+        (("unread", "int"), "unread"),
+        (("data", "int"), "data"),
+        (("float", "int"), "float"),
+        (("", "int"), ""),
+        (("str", "int"), ""),
+    ],
 )
 def test_kind_of_merged_unknowns(kinds: tuple[str, str], kind: str) -> None:
     assert merge_unknowns(*(Unknown("?", k, k) for k in kinds)).kind == kind

@@ -92,6 +92,11 @@ def test_folders_that_are_not_entered(tmp_path: Path) -> None:
     assert sources.module("out.m", None) is None
 
 
+def test_a_root_that_is_an_environment_too(tmp_path: Path) -> None:
+    root = _write(tmp_path, "pyvenv.cfg", "a.py", "env/pyvenv.cfg", "env/b.py")
+    assert Sources(root).python_files() == ("a.py",)
+
+
 def test_only(tmp_path: Path) -> None:
     root = _write(tmp_path, "a/m.py", "a/b/n.py", "ab/x.py", ".ci/run.py", ".ci/tool", "venv/pyvenv.cfg", "venv/v.py")
     cases: list[tuple[list[str], list[str]]] = [

@@ -1,0 +1,442 @@
+"""`typer`, `click` and `fire`: command lines out of functions. Their options are those of `argparse_model`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from auditor import operators
+from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal, Signal
+from auditor.objects import OBJECT
+from auditor.places import Site
+from auditor.stdlib.argparse_model import Option, Parser, parse_arguments
+from auditor.stdlib.files import PATH
+from auditor.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Args,
+    Bound,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    Native,
+    NativeClass,
+    Seq,
+    Value,
+    text_of,
+)
+
+
+@dataclass(slots=True)
+class Command:
+    """A function behind a command line; `options` is None when its signature says them (typer, fire)."""
+
+    name: str
+    function: Value
+    options: list[Option] | None = None
+
+
+@dataclass(slots=True)
+class App:
+    """A group of commands (a typer app, a click group); `start` runs before any of them."""
+
+    commands: list[Command] = field(default_factory=list)
+    groups: dict[str, Value] = field(default_factory=dict)
+    start: Command | None = None
+
+
+@dataclass(slots=True)
+class Declared:
+    """`typer.Option(...)` or `typer.Argument(...)` as a default, or inside `Annotated`."""
+
+    argument: bool
+    default: Value | None
+    names: tuple[str, ...]
+
+
+# -- running ----------------------------------------------------------------------------------------------------
+
+
+def _run(it: Interpreter, command: Command, argv: tuple[str, ...], site: Site | None) -> Value:
+    function = command.function
+    given = Args()
+    if isinstance(function, Bound):
+        given, function = Args([function.receiver]), function.function
+    if not isinstance(function, Function):
+        return it.call(command.function, Args(), site)
+    options = command.options
+    if options is None:
+        options = _signature(it, function, len(given.pos))
+    namespace, rest = parse_arguments(it, Parser(options), argv)
+    if rest:
+        it.sinks.problem(f"the script knows no argument {' '.join(rest)}", site)
+        raise ExitSignal("SystemExit")
+    assert isinstance(namespace, Instance)
+    return it.call(function, Args(given.pos, {o.dest: namespace.attrs[o.dest] for o in options}), site)
+
+
+def _run_app(it: Interpreter, app: App, argv: tuple[str, ...], site: Site | None) -> Value:
+    """The command that the first word names; without one the only command, else each of them in a world of its own."""
+    if app.start is not None and app.start.options is None:
+        _run(it, app.start, (), site)
+    named = {c.name: c for c in app.commands}
+    if argv and argv[0] in named and (len(named) > 1 or app.start is not None):
+        return _run(it, named[argv[0]], argv[1:], site)
+    if argv and argv[0] in app.groups:
+        return _start(it, app.groups[argv[0]], argv[1:], site)
+    if len(app.commands) > 1:
+        choice = Option(
+            "(command)", ("command",), "command", {"choices": Seq("list", [Const(n) for n in named])}, "", site
+        )
+        it.flag_table.setdefault(choice.flag, choice)
+    worlds = [_later(it, c, argv, site) for c in app.commands]
+    worlds += [_later_group(it, g, site) for g in app.groups.values() if not argv]
+    if not worlds:
+        return NONE
+    it.fork(worlds)
+    return NONE
+
+
+def _later(it: Interpreter, command: Command, argv: tuple[str, ...], site: Site | None) -> Callable[[], Signal]:
+    def run() -> Signal:
+        _run(it, command, argv, site)
+        return None
+
+    return run
+
+
+def _later_group(it: Interpreter, group: Value, site: Site | None) -> Callable[[], Signal]:
+    def run() -> Signal:
+        _start(it, group, (), site)
+        return None
+
+    return run
+
+
+def _start(it: Interpreter, value: Value, argv: tuple[str, ...], site: Site | None) -> Value:
+    payload = value.payload if isinstance(value, Instance) else None
+    if isinstance(payload, App):
+        return _run_app(it, payload, argv, site)
+    if isinstance(payload, Command):
+        return _run(it, payload, argv, site)
+    return _run(it, Command("", value), argv, site)
+
+
+def _call(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return _start(it, args.pos[0], tuple(it.argv), site)
+
+
+# -- signatures -------------------------------------------------------------------------------------------------
+
+
+def _signature(it: Interpreter, f: Function, skip: int, positional: bool = True) -> list[Option]:
+    """The options that the parameters of a function make; with `positional` one without a default is an argument."""
+    out = []
+    p = f.node.params
+    assert f.site is not None
+    frame = Frame(f.env, f.site.statement, it.loader.module_of(f.env))
+    for param in (*p.posonly_params, *p.params, *p.kwonly_params)[skip:]:
+        name = param.name.value
+        annotation = param.annotation.annotation if param.annotation is not None else None
+        declared = None
+        if isinstance(annotation, cst.Subscript) and _last_name(annotation.value) == "Annotated":
+            parts = [e.slice.value for e in annotation.slice if isinstance(e.slice, cst.Index)]
+            annotation = parts[0]
+            declared = next((d for x in parts[1:] if (d := _declared(it.eval(x, frame))) is not None), None)
+        default = f.defaults.get(name)
+        if (found := _declared(default)) is not None:
+            declared, default = found, found.default
+        elif declared is not None and default is None:
+            default = declared.default
+        if isinstance(default, Const) and default.value is ...:
+            default = None
+        out.append(_option(it, param, name, annotation, declared, default, positional, frame))
+    return out
+
+
+def _option(
+    it: Interpreter,
+    param: cst.Param,
+    name: str,
+    annotation: cst.BaseExpression | None,
+    declared: Declared | None,
+    default: Value | None,
+    positional: bool,
+    frame: Frame,
+) -> Option:
+    settings: dict[str, Value] = {} if default is None else {"default": default}
+    action = "store"
+    kind = _last_name(_bare(annotation)) if annotation is not None else ""
+    if kind == "bool" or (isinstance(default, Const) and isinstance(default.value, bool)):
+        action = "boolean"
+        settings.setdefault("default", FALSE)
+    elif kind in ("int", "float", "str"):
+        settings["type"] = it.loader.builtins[kind]
+    elif kind == "Path":
+        settings["type"] = PATH
+    elif annotation is not None and kind[:1].isupper():
+        members = _members(it, _bare(annotation), frame)
+        if members:
+            settings["choices"] = Seq("list", list(members))
+            settings["type"] = it.eval(_bare(annotation), frame)
+    site = frame.statement.site(param)
+    argument = declared.argument if declared is not None else positional and default is None and action == "store"
+    if argument:
+        if default is not None:
+            settings["nargs"] = Const("?")
+        return Option(name, (name,), name, settings, action, site)
+    if default is None and action == "store":
+        settings["required"] = TRUE
+    written = declared.names if declared is not None else ()
+    off = next((n.split("/")[1] for n in written if "/" in n), "")
+    if off and action == "boolean":
+        settings["off"] = Const(off)
+    given = tuple(n.split("/")[0] for n in written if n.startswith("-"))
+    names = given or tuple(dict.fromkeys((f"--{name.replace('_', '-')}", f"--{name}")))
+    flag = next((n for n in names if n.startswith("--")), names[0])
+    return Option(flag, names, name, settings, action, site)
+
+
+def _members(it: Interpreter, annotation: cst.BaseExpression, frame: Frame) -> list[Value]:
+    """The values of an enumeration."""
+    cls = it.eval(annotation, frame)
+    if not isinstance(cls, Class):
+        return []
+    found = [v.attrs.get("value") for v in cls.env.names.values() if isinstance(v, Instance) and v.cls is cls]
+    return [v for v in found if isinstance(v, Const)]
+
+
+def _declared(value: Value | None) -> Declared | None:
+    return value.payload if isinstance(value, Instance) and isinstance(value.payload, Declared) else None
+
+
+def _bare(annotation: cst.BaseExpression) -> cst.BaseExpression:
+    """`T` of `Optional[T]`, `T | None` and `List[T]`."""
+    if isinstance(annotation, cst.BinaryOperation):
+        return _bare(annotation.left if _last_name(annotation.left) != "None" else annotation.right)
+    if isinstance(annotation, cst.Subscript) and isinstance(annotation.slice[0].slice, cst.Index):
+        return _bare(annotation.slice[0].slice.value)
+    return annotation
+
+
+def _last_name(node: cst.BaseExpression) -> str:
+    return node.attr.value if isinstance(node, cst.Attribute) else node.value if isinstance(node, cst.Name) else ""
+
+
+# -- typer ------------------------------------------------------------------------------------------------------
+
+
+def _declare(argument: bool) -> Native:
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        default = args.get(0, "default")
+        names = [t for t in (text_of(a) for a in args.pos) if t is not None and t.startswith("-")]
+        if default is not None and (text_of(default) or "").startswith("--"):
+            default = None  # inside `Annotated` the names come first, and the default stands in the signature
+        return Instance(OBJECT, payload=Declared(argument, default, tuple(names)))
+
+    return Native("Argument" if argument else "Option", run)
+
+
+def _new_app(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Instance(APP, payload=App())
+
+
+def _app(args: Args) -> App:
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    assert isinstance(obj.payload, App)
+    return obj.payload
+
+
+def _register(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`@app.command()` and `@group.command()`: the name is given or the function's own."""
+    app, given = _app(args), text_of(args.get(1, "name") or NONE)
+    if len(args.pos) > 1 and isinstance(args.pos[1], Function):
+        app.commands.append(Command(_named(args.pos[1]), args.pos[1]))
+        return args.pos[1]
+
+    def decorate(it: Interpreter, inner: Args, site: Site | None) -> Value:
+        pending = _pending(inner.pos[0])
+        app.commands.append(Command(given or _named(pending.function), pending.function, pending.options))
+        return inner.pos[0]
+
+    return Native("command", decorate)
+
+
+def _named(function: Value) -> str:
+    return function.name.replace("_", "-") if isinstance(function, Function) else ""
+
+
+def _callback(it: Interpreter, args: Args, site: Site | None) -> Value:
+    app = _app(args)
+
+    def decorate(it: Interpreter, inner: Args, site: Site | None) -> Value:
+        app.start = Command("", inner.pos[0])
+        return inner.pos[0]
+
+    return Native("callback", decorate)
+
+
+def _add(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`app.add_typer(other, name=...)` and `group.add_command(command, name)`."""
+    app, other = _app(args), args.pos[1]
+    name = text_of(args.get(2, "name") or NONE)
+    if isinstance(other, Instance) and isinstance(other.payload, Command):
+        app.commands.append(Command(name or other.payload.name, other.payload.function, other.payload.options))
+    elif name is None and isinstance(other, Instance) and isinstance(other.payload, App):
+        app.commands += other.payload.commands
+        app.groups.update(other.payload.groups)
+    else:
+        app.groups[name or str(len(app.groups))] = other
+    return NONE
+
+
+def _run_function(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return _start(it, args.pos[0], tuple(it.argv), site)
+
+
+# -- click ------------------------------------------------------------------------------------------------------
+
+
+def _pending(value: Value) -> Command:
+    """The function under a stack of `click.option` decorators, with its options in their order."""
+    if isinstance(value, Instance) and isinstance(value.payload, Command):
+        return value.payload
+    return Command(_named(value), value)
+
+
+def _click_option(argument: bool) -> Native:
+    def make(it: Interpreter, args: Args, site: Site | None) -> Value:
+        given = [t for t in (text_of(a) for a in args.pos) if t]
+        names = tuple(t.split("/")[0].strip() for t in given)
+        off = next((t.split("/")[1].strip() for t in given if "/" in t), "")
+        option = _from_click(names, dict(args.kw), argument, site, off)
+
+        def decorate(it: Interpreter, inner: Args, site: Site | None) -> Value:
+            before = _pending(inner.pos[0])
+            options = [option, *(before.options or [])]
+            return Instance(COMMAND, payload=Command(before.name, before.function, options))
+
+        return Native("option", decorate)
+
+    return Native("click.option", make)
+
+
+def _from_click(
+    names: tuple[str, ...], settings: dict[str, Value], argument: bool, site: Site | None, off: str
+) -> Option:
+    plain = next((n for n in names if not n.startswith("-")), None)
+    flags = tuple(n for n in names if n.startswith("-"))
+    longest = next((n for n in flags if n.startswith("--")), flags[0] if flags else plain or "")
+    dest = plain or longest.lstrip("-").replace("-", "_")
+    action = "store"
+    if off or operators.truth(settings.get("is_flag", FALSE)) is True:
+        action = "boolean" if off else "store_true"
+        settings.setdefault("default", FALSE)
+        if off:
+            settings["off"] = Const(off)
+    kind = settings.get("type")
+    if isinstance(kind, Instance) and isinstance(kind.payload, Seq):
+        settings["choices"] = kind.payload
+    if isinstance(kind, Instance) or action != "store":
+        settings.pop("type", None)
+    if argument:
+        if "default" in settings or operators.truth(settings.get("required", TRUE)) is False:
+            settings["nargs"] = Const("?")
+        settings.pop("required", None)
+        return Option(dest.lower(), (dest.lower(),), dest.lower(), settings, action, site)
+    return Option(longest, flags or (f"--{dest}",), dest, settings, action, site)
+
+
+def _command(group: bool) -> Native:
+    def make(it: Interpreter, args: Args, site: Site | None) -> Value:
+        name = text_of(args.get(0, "name") or NONE)
+
+        def decorate(it: Interpreter, inner: Args, site: Site | None) -> Value:
+            found = _pending(inner.pos[0])
+            made = Command(name or found.name, found.function, found.options or [])
+            return Instance(APP, payload=App(start=made)) if group else Instance(COMMAND, payload=made)
+
+        if args.pos and isinstance(args.pos[0], (Function, Instance)):
+            name = None
+            return decorate(it, Args([args.pos[0]]), site)
+        return Native("command", decorate)
+
+    return Native("click.command", make)
+
+
+def _choice(it: Interpreter, args: Args, site: Site | None) -> Value:
+    choices = args.get(0, "choices")
+    return Instance(OBJECT, payload=choices if isinstance(choices, Seq) else Seq("list", []))
+
+
+def _function_of(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj, name = args.pos[0], text_of(args.pos[1])
+    if isinstance(obj, Instance) and isinstance(obj.payload, Command) and name == "callback":
+        return obj.payload.function
+    raise RaiseSignal("AttributeError")
+
+
+# -- fire -------------------------------------------------------------------------------------------------------
+
+
+def _fire(it: Interpreter, args: Args, site: Site | None) -> Value:
+    component, given = args.get(0, "component"), text_of(args.kw.get("command", NONE))
+    argv = tuple(given.split()) if given is not None else tuple(it.argv)
+    if isinstance(component, Mapping):
+        app = App([Command(text_of(k) or "", v) for k, v in component.entries.values()])
+        return _run_app(it, app, argv, site)
+    if isinstance(component, Class):
+        made = it.call(component, Args(), site)
+        methods = [n for n, v in component.env.names.items() if isinstance(v, Function) and not n.startswith("_")]
+        return _run_app(it, App([Command(n, it.get(made, n, site)) for n in methods]), argv, site)
+    return _start(it, component or NONE, argv, site)
+
+
+APP = NativeClass(
+    "typer.Typer",
+    {
+        "__new__": _new_app,
+        "__call__": _call,
+        "main": _call,
+        "command": _register,
+        "group": _register,
+        "callback": _callback,
+        "add_typer": _add,
+        "add_command": _add,
+    },
+    (OBJECT,),
+)
+COMMAND = NativeClass("click.Command", {"__call__": _call, "main": _call, "__getattr__": _function_of}, (OBJECT,))
+
+
+def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return args.pos[0]
+
+
+def _quiet(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return NONE
+
+
+NATIVES: dict[str, Value] = {
+    "typer.Typer": APP,
+    "typer.Option": _declare(False),
+    "typer.Argument": _declare(True),
+    "typer.run": Native("typer.run", _run_function),
+    "typer.echo": Native("typer.echo", _quiet),
+    "typer.secho": Native("typer.secho", _quiet),
+    "click.command": _command(False),
+    "click.group": _command(True),
+    "click.option": _click_option(False),
+    "click.argument": _click_option(True),
+    "click.Choice": Native("click.Choice", _choice),
+    "click.pass_context": Native("click.pass_context", _same),
+    "click.echo": Native("click.echo", _quiet),
+    "click.secho": Native("click.secho", _quiet),
+    "fire.Fire": Native("fire.Fire", _fire),
+}

@@ -1,0 +1,349 @@
+"""Other routes to a Core ML or Core AI graph: ExecuTorch, other programs, state through ordinary inputs, registries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rules.facts import Kind, Role
+from rules.verdict import judge
+from tests.auditor.support import EXPORTER, default_graphs, graph_of, judged, mutate, scan_text
+
+# -- ExecuTorch ---------------------------------------------------------------------------------------------------
+
+EXECUTORCH = (
+    EXPORTER.split("    converter = TorchConverter()")[0].replace(
+        "from coreai_torch import TorchConverter",
+        "from executorch.backends.apple.coreml.partition import CoreMLPartitioner\n"
+        "from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner\n"
+        "from executorch.exir import to_edge, to_edge_transform_and_lower\n"
+        "from executorch.extension.export_util.utils import save_pte_program",
+    )
+    + """\
+    edge = to_edge_transform_and_lower({"decode": program}, partitioner=[CoreMLPartitioner()])
+    save_pte_program(edge.to_executorch(), "model", "out")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--static", action="store_true")
+    export(parser.parse_args())
+"""
+)
+LOWER = 'to_edge_transform_and_lower({"decode": program}, partitioner=[CoreMLPartitioner()])'
+
+
+@pytest.mark.parametrize("edge", [LOWER, "to_edge(program).to_backend(CoreMLPartitioner())"])
+def test_executorch(tmp_path: Path, edge: str) -> None:
+    graph = graph_of(scan_text(tmp_path, {"export.py": mutate(EXECUTORCH, (LOWER, edge))}))
+    assert judge(graph.facts).says() == "eligible"
+    assert graph.bundle == "out/model.pte"
+    assert graph.graph == ("decode" if edge == LOWER else "forward")
+    assert {s.name: s.role for s in graph.facts.states.value or ()} == {
+        "key_cache": Role.KV_KEY,
+        "value_cache": Role.KV_VALUE,
+    }
+
+
+def test_executorch_for_other_backends_exports_nothing_for_apple(tmp_path: Path) -> None:
+    script = mutate(EXECUTORCH, (LOWER, LOWER.replace("CoreMLPartitioner", "XnnpackPartitioner")))
+    assert default_graphs(scan_text(tmp_path, {"export.py": script})) == []
+
+
+def test_executorch_rows(tmp_path: Path) -> None:
+    last = mutate(EXECUTORCH, ("self.head(x)", "self.head(x[:, -1:])"))
+    assert judged(tmp_path, last).says() == "out by last-token-only"
+
+
+# -- shapes that a graph is compiled for --------------------------------------------------------------------------
+
+PINNED = """\
+    made = converter.to_coreai()
+    made.set_static_shape_config("main", {f'"{n}"': {"position_ids": (1, 64), "input_ids": (1, n)} for n in WIDTHS})
+    made.save_asset("out/model.aimodel")
+"""
+
+
+@pytest.mark.parametrize(
+    ("widths", "verdict"),
+    [
+        ("(8, 16)", "unresolved by fixed-window"),
+        ("(1,)", "out by static-query"),
+        ("range(int(input()))", "unresolved by unknown-query"),
+    ],
+)
+def test_static_shape_configurations_pin_the_query(tmp_path: Path, widths: str, verdict: str) -> None:
+    script = mutate(EXPORTER, ('    converter.to_coreai().save_asset("out/model.aimodel")\n', PINNED))
+    script = mutate(script, ("VOCAB, HIDDEN, HEADS", f"WIDTHS = {widths}\nVOCAB, HIDDEN, HEADS"))
+    assert judged(tmp_path, script).says() == verdict
+
+
+# -- state through ordinary inputs --------------------------------------------------------------------------------
+
+LSTM = """\
+import coremltools as ct
+import numpy as np
+import torch
+from torch import nn
+
+
+class Predictor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(32, 16)
+        self.lstm = nn.LSTM(16, 16)
+
+    def forward(self, targets, h_in, c_in):
+        y, (h, c) = self.lstm(self.embed(targets), (h_in, c_in))
+        return y, h, c
+
+
+state = torch.zeros(1, 1, 16)
+traced = torch.jit.trace(Predictor().eval(), (torch.zeros(1, 1, dtype=torch.int32), state, state))
+inputs = [
+    ct.TensorType(name="targets", shape=(1, 1), dtype=np.int32),
+    ct.TensorType(name="h_in", shape=(1, 1, 16)),
+    ct.TensorType(name="c_in", shape=(1, 1, 16)),
+]
+outputs = [ct.TensorType(name=n) for n in ("y", "h_out", "c_out")]
+ct.convert(traced, inputs=inputs, outputs=outputs).save("predictor.mlpackage")
+"""
+
+
+def test_an_lstm_state_in_ordinary_inputs(tmp_path: Path) -> None:
+    graph = graph_of(scan_text(tmp_path, {"export.py": LSTM}))
+    assert {s.name: s.role for s in graph.facts.states.value or ()} == {"h_in": Role.RECURRENT, "c_in": Role.RECURRENT}
+    assert judge(graph.facts).says() == "out by hybrid-state"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ('ct.TensorType(name="targets", shape=(1, 1), dtype=np.int32)', 'ct.TensorType(name="audio", shape=(1, 1))'),
+        ('name="c_in", shape=(1, 1, 16)', 'name="c_in", shape=(1, 4, 16)'),
+        ('name="h_in"', 'name="features"'),
+    ],
+)
+def test_what_is_no_lstm_state_of_a_token_graph(tmp_path: Path, edit: tuple[str, str]) -> None:
+    assert judged(tmp_path, mutate(LSTM, edit)).says() == "out by not-a-decoder"
+
+
+READ_ONLY = """\
+import coremltools as ct
+import numpy as np
+import torch
+from torch import nn
+
+
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(32, 16)
+
+    def forward(self, ids, kv_cache):
+        return OUTPUT
+
+
+traced = torch.jit.trace(Reader().eval(), (torch.zeros(1, 4, dtype=torch.int32), torch.zeros(1, 64, 16)))
+inputs = [
+    ct.TensorType(name="ids", shape=(1, 4), dtype=np.int32),
+    ct.TensorType(name="kv_cache", shape=(1, 64, 16)),
+]
+ct.convert(traced, inputs=inputs).save("reader.mlpackage")
+"""
+
+
+def test_a_cache_that_is_only_read_makes_no_decoder(tmp_path: Path) -> None:
+    one = READ_ONLY.replace("OUTPUT", "self.embed(ids) + kv_cache[:, :4]")
+    two = READ_ONLY.replace("OUTPUT", "self.embed(ids), kv_cache * 2")
+    assert judged(tmp_path / "one", one).says() == "out by not-a-decoder"
+    assert judged(tmp_path / "two", two).says() == "out by kv-as-io"
+
+
+VECTOR = """\
+import torch
+from torch import nn
+from executorch.backends.apple.coreml.partition import CoreMLPartitioner
+from executorch.exir import to_edge
+
+
+class Lookup(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(4, 3))
+
+    def forward(self, q, value, at):
+        return torch.ops.aten.index_put_(self.cache, [at, None], value).mm(q.transpose(0, 1))
+
+
+example = (torch.randn((1, 3)), torch.randn((1, 3)), torch.tensor([0]))
+to_edge(torch.export.export(Lookup(), example)).to_backend(CoreMLPartitioner())
+"""
+
+
+def test_a_vector_is_no_query_of_tokens(tmp_path: Path) -> None:
+    graph = graph_of(scan_text(tmp_path / "vector", {"export.py": VECTOR}))
+    assert [s.name for s in graph.facts.states.value or ()] == ["cache"]
+    assert judge(graph.facts).says() == "out by not-a-decoder"
+    rows = mutate(VECTOR, ("(torch.randn((1, 3)), ", "(torch.randn((1, 2, 3)), "))
+    assert graph_of(scan_text(tmp_path / "rows", {"export.py": rows})).facts.kind.value is Kind.DECODER
+
+
+# -- programs -----------------------------------------------------------------------------------------------------
+
+
+def test_an_exporting_program_without_its_source_is_unresolved(tmp_path: Path) -> None:
+    script = 'import subprocess\nsubprocess.run(["coreai.llm.export", "some/model"])\n'
+    judgement = judged(tmp_path, script)
+    assert str(judgement.verdict) == "unresolved"
+    assert judgement.primary is not None
+    assert "coreai.llm.export" in judgement.primary.message
+
+
+def test_a_function_that_starts_one_of_several_programs(tmp_path: Path) -> None:
+    script = """\
+import subprocess
+
+TOOLS = {"coreai.llm.export", "other"}
+
+
+def convert(recipe):
+    subprocess.run([recipe.tool, "--output-dir", "out"])
+"""
+    assert str(judged(tmp_path / "one", script).verdict) == "unresolved"
+    without = mutate(script, ('"coreai.llm.export"', '"some.tool"'))
+    assert default_graphs(scan_text(tmp_path / "two", {"export.py": without})) == []
+
+
+# -- registries ---------------------------------------------------------------------------------------------------
+
+
+def test_a_class_that_registers_itself_by_a_decorator(tmp_path: Path) -> None:
+    registry = (
+        "TABLE = {}\n\n\ndef register(name):\n    def put(cls):\n        TABLE[name] = cls\n        return cls\n"
+        "    return put\n"
+    )
+    model = EXPORTER[EXPORTER.index("class Layer") : EXPORTER.index("def export")]
+    head = EXPORTER[: EXPORTER.index("class Layer")]
+    script = mutate(
+        head + EXPORTER[EXPORTER.index("def export") :],
+        ("    model = Model().eval()", '    model = TABLE["dense"]().eval()'),
+        ("import argparse\n", "import argparse\nimport zoo_models\nfrom registry import TABLE\n"),
+    )
+    models = (
+        head + "from registry import register\n\n\n" + mutate(model, ("class Model", '@register("dense")\nclass Model'))
+    )
+    files = {"registry.py": registry, "zoo_models.py": models, "export.py": script}
+    assert judge(graph_of(scan_text(tmp_path, files)).facts).says() == "eligible"
+    assert Kind.DECODER is graph_of(scan_text(tmp_path, files)).facts.kind.value
+
+
+# -- phases -------------------------------------------------------------------------------------------------------
+
+PHASES = """\
+import argparse
+import torch
+from torch import nn
+from coreai_torch import TorchConverter
+
+KEYS = [f"k_{i}" for i in range(20)]
+VALUES = [f"v_{i}" for i in range(20)]
+
+
+class Step(nn.Module):
+    def forward(self, new_token, *cache):
+        return (new_token, *cache)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lower", action="store_true")
+if parser.parse_args().lower:
+    converter = TorchConverter()
+    converter.add_exported_program(
+        torch.export.load("step.pt2"),
+        input_names=["new_token", *KEYS, *VALUES],
+        output_names=OUTPUTS,
+    )
+else:
+    import policy
+
+    torch.export.save(policy.trace(), "step.pt2")
+"""
+
+
+def test_a_later_phase_is_tried_when_the_first_exports_nothing(tmp_path: Path) -> None:
+    carried = PHASES.replace("OUTPUTS", '["logits", *KEYS, *VALUES]')
+    graph = graph_of(scan_text(tmp_path / "carried", {"export.py": carried}))
+    assert graph.invocation.argv == ("--lower",)
+    assert judge(graph.facts).says() == "out by kv-as-io"
+    read = PHASES.replace("OUTPUTS", '["velocity"]')
+    assert judged(tmp_path / "read", read).says() == "out by not-a-decoder"
+    open_ = PHASES.replace("OUTPUTS", '["logits", "confidence"]')
+    assert str(judged(tmp_path / "open", open_).verdict) == "unresolved"
+
+
+def test_a_saved_program_is_loaded_again(tmp_path: Path) -> None:
+    script = mutate(
+        EXPORTER,
+        (
+            "    converter = TorchConverter()",
+            '    torch.export.save(program, "m.pt2")\n    program = torch.export.load("m.pt2")\n'
+            "    converter = TorchConverter()",
+        ),
+    )
+    assert judged(tmp_path, script).says() == "eligible"
+    other = mutate(script, ('load("m.pt2")', 'load("other.pt2")'))
+    assert str(judged(tmp_path / "other", other).verdict) == "unresolved"
+
+
+HF = """\
+import coremltools as ct
+import torch
+from torch import nn
+from transformers import AutoModelForCausalLM
+
+
+class Decoder(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.layers, self.norm, self.head = model.model.layers, model.model.norm, model.lm_head
+        self.register_buffer("keyCache", torch.zeros(1, 4, 64, 8))
+        self.register_buffer("valueCache", torch.zeros(1, 4, 64, 8))
+
+    def forward(self, hidden_states, mask):
+        rows = hidden_states.shape[1]
+        end = mask.shape[-1]
+        attention = self.layers[0].self_attn
+        k = attention.k_proj(self.layers[0].input_layernorm(hidden_states)).view(1, rows, 4, 8).transpose(1, 2)
+        self.keyCache[:, :, end - rows : end] = k
+        self.valueCache[:, :, end - rows : end] = k
+        return self.head(self.norm(hidden_states + attention.o_proj(k.transpose(1, 2).reshape(1, rows, 32))))
+
+
+model = Decoder(AutoModelForCausalLM.from_pretrained("some/model")).eval()
+traced = torch.jit.trace(model, (torch.zeros(1, 1, 32), torch.zeros(1, 1, 1, 5)))
+rows, seen = ct.RangeDim(1, 64), ct.RangeDim(1, 64)
+ct.convert(
+    traced,
+    inputs=[
+        ct.TensorType("hidden_states", shape=(1, rows, 32)),
+        ct.TensorType("mask", shape=(1, 1, rows, seen)),
+    ],
+    outputs=[ct.TensorType("logits")],
+    states=[
+        ct.StateType(wrapped_type=ct.TensorType(shape=(1, 4, 64, 8)), name="keyCache"),
+        ct.StateType(wrapped_type=ct.TensorType(shape=(1, 4, 64, 8)), name="valueCache"),
+    ],
+).save("m.mlpackage")
+"""
+
+
+def test_parts_of_a_hugging_face_model(tmp_path: Path) -> None:
+    assert judged(tmp_path / "all", HF).says() == "eligible"
+    last = mutate(
+        HF, ("return self.head(self.norm(hidden_states +", "return self.head(self.norm(hidden_states[:, -1:] +")
+    )
+    assert judged(tmp_path / "last", last).says() != "eligible"
+    unread = mutate(HF, ("self.norm(hidden_states +", "attention(hidden_states +"))
+    assert str(judged(tmp_path / "unread", unread).verdict) == "unresolved"
