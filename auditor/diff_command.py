@@ -43,5 +43,6 @@ def diff(old: Path, new: Path, format_: str, output: Path | None) -> int:
     else:
         text = diff_text.markdown(difference) if format_ == "markdown" else diff_text.render(difference)
     exits.write(text, destination)
-    exits.say(diff_text.summary(difference))
+    if destination or format_ != "text":
+        exits.say(diff_text.summary(difference))
     return exits.SOMETHING if difference["lost"] else exits.OK

@@ -41,7 +41,7 @@ def in_text(path: str, text: str) -> Iterator[Waiver]:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             line = token.start[0]
             if token.type == tokenize.COMMENT:
-                waiver = _COMMENT.match(token.string)
+                waiver = _COMMENT.search(token.string)  # beside a `noqa`, perhaps
                 if waiver is None:
                     continue
                 if code == line:

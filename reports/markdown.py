@@ -42,7 +42,12 @@ def text(value: str) -> str:
 
 
 def code(value: str) -> str:
-    """Foreign text as code, whatever backticks and bars are in it."""
+    """Foreign text as code, whatever backticks and bars are in it.
+
+    No `<` of it is ever written out: renderers do not agree where a block of HTML ends and code begins.
+    """
+    if re.search("[<>&]", value):
+        return f"<code>{text(value)}</code>"
     shown = plain(value).replace("|", "\\|") or " "
     fence = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
