@@ -13,6 +13,7 @@ from auditor.cli import main
 from auditor.config import ConfigError, load
 from auditor.waivers import in_text
 from tests.auditor.support import ROOT
+from tests.reports.sample import EVIL
 
 EXAMPLES = ROOT / "examples" / "exports"
 STEP = "models/pine-step/recipe.toml#pine-step"
@@ -287,3 +288,24 @@ def test_one_models_story(zoo: Path, run: Run) -> None:
     assert "did you mean 'pine-step'?" in run("explain", "--model", "pine-stp", "scan.json")[2]
     assert "fits 13 models" in run("explain", "--model", "*", "scan.json")[2]
     assert "name it with --model" in run("explain", "scan.json")[2]
+
+
+def test_hostile_names_stay_text(zoo: Path, run: Run) -> None:
+    """The reports that are read back may come from anybody."""
+    run("scan", "zoo", "--format", "json", "--output", "old.json")
+    data = json.loads(Path("old.json").read_text("utf-8"))
+    eligible = next(item for item in data["models"] if item["id"] == DYNAMIC)
+    eligible["id"] = eligible["bundle"] = EVIL
+    Path("old.json").write_text(json.dumps(data), "utf-8")
+    eligible["verdict"] = "out"
+    graph = next(item for item in data["graphs"] if item["id"] == eligible["primary"])
+    graph["facts"]["query"] |= {"value": EVIL, "evidence": [{"path": EVIL, "line": 1, "note": EVIL}]}
+    Path("new.json").write_text(json.dumps(data), "utf-8")
+    for command in (("diff", "old.json", "new.json"), ("explain", "new.json", "--model", EVIL)):
+        out = run(*command)[1]
+        assert "\\x1b[31m\\u202ered\\x0anext" in out
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+    status, out, _ = run("diff", "old.json", "new.json", "--format", "markdown")
+    assert status == exits.SOMETHING
+    assert "<script" not in out
