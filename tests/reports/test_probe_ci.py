@@ -22,9 +22,8 @@ def made(verdict: str, *gates: dict[str, Any], status: str = "ok", name: str = "
     """A report with the keys that the formats read; a second graph is refuted and does not decide."""
     why = [f"gate {item['gate']}: {item['reason']}" for item in gates if item["verdict"] != "confirmed"]
     plateau = {"first": 1, "last": 4, "c_v": 1.0, "bar": 1.02, "k": 3}
-    cost = {
-        "context": 128, "scope": "interpreter", "status": "ok", "reasons": [], "staircase": {"plateaus": [plateau], "reasons": [], "avoid": [4], "measure_next": []},
-    }  # fmt: skip
+    stairs = {"plateaus": [plateau], "reasons": [], "avoid": [4], "measure_next": []}
+    cost = {"context": 128, "scope": "interpreter", "status": "ok", "reasons": [], "staircase": stairs}
     graph = {"name": "main", "verdict": verdict, "why": why, "not_run": "", "gates": list(gates), "verify_cost": [cost]}
     refused = cost | {"status": "refused", "reasons": ["anchors moved"]}
     other = graph | {"name": "prefill", "gates": [gate("rows", "refuted", "no")], "verify_cost": [refused]}
