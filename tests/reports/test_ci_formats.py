@@ -327,3 +327,14 @@ def test_a_baseline_of_today_fits_its_schema() -> None:
     jsonschema.Draft202012Validator(schema).validate(document)
     document["findings"][0]["fingerprint"] = "x"
     assert not jsonschema.Draft202012Validator(schema).is_valid(document)
+
+
+def test_two_findings_of_a_rule_on_one_graph_are_two() -> None:
+    scan = sample()
+    toy = next(graph for graph in scan.graphs if graph.script == "toy.py")
+    (state,) = toy.facts.states.value or ()
+    twice = replace(toy.facts.states, value=(state, replace(state, name="stateB")))
+    found = audit(replace(scan, graphs=(replace(toy, facts=replace(toy.facts, states=twice)),)))
+    prints = [item.fingerprint for item in found.findings(found.graphs[0])]
+    assert [item.rule for item in found.graphs[0].judgement.reasons].count("unknown-state-role") == 2
+    assert len(set(prints)) == len(prints)
