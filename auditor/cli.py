@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Sub-commands that live elsewhere, with the line that `--help` shows for them without importing them.
 ELSEWHERE = {
+    "diff": ("auditor.diff_command:diff", "Say which models became eligible between two scans, and which lost it."),
     "plan": ("probes.cli:plan", "Say which draft lengths pay on a measured verify-cost table."),
     "probe": ("probes.cli:probe", "Open a bundle, check what the scan claims, and measure it."),
     "report": ("auditor.report_command:report", "Write the page that a ship review reads."),
@@ -90,8 +91,8 @@ def cli() -> None:
     "--format",
     "format_",
     metavar="FORMAT",
-    type=click.Choice(["text", "json", "html"]),
-    help="text, json or html.  [default: text]",
+    type=click.Choice(["text", "json", "html", "markdown", "sarif", "junit", "github"]),
+    help="text, json, html, markdown, sarif, junit or github (workflow commands).  [default: text]",
 )
 @click.option(
     "--output",
@@ -99,6 +100,19 @@ def cli() -> None:
     type=click.Path(path_type=Path),
     help="Where the report goes.  [default: standard output]",
 )
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help="Write the same scan in a further format. Repeatable.",
+)
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Findings that are not new: they count neither for the exit status nor in the formats for CI.",
+)
+@click.option("--update-baseline", is_flag=True, help="Record today's findings in the baseline.")
 @click.option(
     "--fail-on",
     metavar="LEVEL",
@@ -131,6 +145,9 @@ def scan(
     checkpoints: Path | None,
     format_: str | None,
     output: Path | None,
+    also: tuple[str, ...],
+    baseline: Path | None,
+    update_baseline: bool,
     fail_on: str | None,
     jobs: int | None,
     no_cache: bool | None,
@@ -143,16 +160,19 @@ def scan(
     """
     from dataclasses import replace
 
-    from auditor import targets
+    from auditor import policy, targets
     from auditor.origin import provenance
     from auditor.request import ScanRequest
     from rules.audit import audit
-    from rules.expect import FailOn, fails
+    from rules.expect import FailOn
 
     root, shown = targets.root(paths)
     settings = _configuration(root, config)
     chosen = format_ or settings.format or "text"
     destination = targets.writable(output or settings.output)
+    copies = policy.copies(also)
+    ledger = policy.baseline(baseline or settings.baseline, update_baseline)
+    level = FailOn(fail_on) if fail_on else settings.fail_on or FailOn.EXPECT
     request = ScanRequest(
         root=root,
         paths=paths,
@@ -165,13 +185,17 @@ def scan(
     )
     from auditor.scan import scan as run
 
-    found = audit(replace(run(request), root=shown), settings.expect)
+    scanned = replace(run(request), root=shown)
+    found = audit(scanned, settings.expect, policy.of(scanned, root, settings, level, ledger))
     found = replace(found, provenance=provenance(request, settings, config, recipes, checkpoints, libraries))
     exits.clear_progress()
     _write(found, chosen, destination)
+    for name, copy in copies:
+        _write(found, name, copy)
+    if ledger and ledger.update:
+        policy.record(found, ledger.path)
     _summary(found, destination)
-    level = FailOn(fail_on) if fail_on else settings.fail_on or FailOn.EXPECT
-    if fails(level, found.models, found.broken, found.scan.files):
+    if found.failed:
         return exits.SOMETHING
     return exits.OK if found.graphs else exits.NOTHING
 
@@ -199,12 +223,15 @@ def _write(found: Audit, chosen: str, destination: Path | None) -> None:
 
 
 def _summary(found: Audit, destination: Path | None) -> None:
+    from reports.silence import silence
     from reports.wording import summary
 
     for warning in found.scan.warnings:
         exits.say(_plain(f"warning: {warning}"))
     for item in found.broken:
         exits.say(_plain(f"expectation broken: {item.message}"))
+    for line in silence(found):
+        exits.say(_plain(line))
     exits.say(summary(found))
     if destination:
         exits.say(f"report: {destination}")
@@ -216,19 +243,40 @@ def _plain(text: str) -> str:
     return plain(text)
 
 
-@cli.command(short_help="Explain a rule, an advice or a reason for being unresolved.")
-@click.argument("rule", metavar="RULE")
-def explain(rule: str) -> None:
-    """Explain a rule, an advice or a reason for being unresolved, by the identifier that reports print."""
+@cli.command(short_help="Explain a rule, an advice, a reason for being unresolved, or a model.")
+@click.argument("subject", metavar="RULE|SCAN.JSON")
+@click.option(
+    "--model", metavar="NAME", help="Tell this model's story, from a report of scan --format json instead of a rule."
+)
+def explain(subject: str, model: str | None) -> None:
+    """Explain a rule, an advice or a reason for being unresolved, by the identifier that reports print.
+
+    With --model, tell one model's story: its verdict, what was followed from where to where, and what would change it.
+    """
+    if model is not None:
+        exits.write(_story(Path(subject), model))
+        return
     import difflib
 
     from reports.rule_page import page, titles
 
-    if rule not in titles():
-        close = difflib.get_close_matches(rule, titles(), n=1)
+    if subject not in titles():
+        close = difflib.get_close_matches(subject, titles(), n=1)
         hint = f"did you mean {close[0]!r}?" if close else "'spec-audit rules' lists them"
-        raise click.UsageError(f"no rule is called {rule!r}; {hint}")
-    exits.write(page(rule))
+        if Path(subject).is_file():
+            hint = "to explain a model of that scan, name it with --model"
+        raise click.UsageError(f"no rule is called {_plain(subject)!r}; {hint}")
+    exits.write(page(subject))
+
+
+def _story(path: Path, name: str) -> str:
+    from auditor.scan_files import read
+    from reports.story import Unknown, story
+
+    try:
+        return story(read(path), name)
+    except Unknown as error:
+        raise click.UsageError(_plain(str(error))) from None
 
 
 @cli.command(short_help="List the rules, the advice and the reasons for being unresolved.")

@@ -10,13 +10,16 @@ import difflib
 import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 from auditor.recipes import KEYS, RecipeSettings
+from auditor.waivers import problem
 from rules.expect import Expectation, FailOn
 from rules.provenance import checked_url
 from rules.verdict import Verdict
+from rules.waivers import Waiver
 
 PYPROJECT = "pyproject.toml"
 OWN = "spec-audit.toml"
@@ -44,6 +47,8 @@ class Config:
     no_cache: bool | None = None
     expect: tuple[Expectation, ...] = ()
     source_url: str = ""
+    waivers: tuple[Waiver, ...] = ()
+    baseline: Path | None = None
 
     def recipe_settings(self, glob: str | None) -> RecipeSettings:
         """The settings of recipes; `glob` from the command line wins."""
@@ -186,6 +191,35 @@ def _expect(value: Any, folder: Path) -> tuple[Expectation, ...]:
     )
 
 
+_WAIVER = ("rule", "model", "reason", "expires")
+
+
+def _waivers(value: Any, _: Path) -> tuple[Waiver, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise ValueError("write tables, each as [[waivers]] with rule, model, reason and perhaps expires")
+    return tuple(_waiver(item, number) for number, item in enumerate(value, 1))
+
+
+def _waiver(item: Mapping[str, Any], number: int) -> Waiver:
+    strange = next((key for key in item if key not in _WAIVER), None)
+    if strange is not None:
+        raise ValueError(f"number {number}: unknown key {strange!r}; the keys are {', '.join(_WAIVER)}")
+    rules = [item["rule"]] if isinstance(item.get("rule"), str) else item.get("rule")
+    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+        raise ValueError(f"number {number}: rule: write the identifier of a rule, or a list of them")
+    texts = {key: item.get(key) for key in ("model", "reason")}
+    for key, text in texts.items():
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"number {number}: {key}: write a text")
+    wrong = problem(rules, str(texts["reason"]))
+    if wrong:
+        raise ValueError(f"number {number}: {wrong}")
+    expires = item.get("expires")
+    if expires is not None and (not isinstance(expires, date) or isinstance(expires, datetime)):
+        raise ValueError(f"number {number}: expires: write a date without quotes, as in 2027-01-31")
+    return Waiver(tuple(rules), str(texts["reason"]).strip(), str(texts["model"]), expires)
+
+
 _READERS: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
     "library": ("libraries", _paths),
     "recipes": ("recipes", _text),
@@ -199,4 +233,6 @@ _READERS: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
     "no-cache": ("no_cache", _flag),
     "expect": ("expect", _expect),
     "source-url": ("source_url", _url),
+    "waivers": ("waivers", _waivers),
+    "baseline": ("baseline", _inside),
 }

@@ -42,12 +42,12 @@ def folder(option: str, path: Path | None) -> Path | None:
     return path
 
 
-def writable(path: Path | None) -> Path | None:
+def writable(path: Path | None, option: str = "--output") -> Path | None:
     """`path`, whose folder exists: found out before a long scan, not after it."""
     if path is None:
         return None
     if path.is_dir():
-        raise click.UsageError(f"--output: {str(path)!r} is a folder; name a file in it")
+        raise click.UsageError(f"{option}: {str(path)!r} is a folder; name a file in it")
     if not path.parent.is_dir():
-        raise click.UsageError(f"--output: no such folder: {str(path.parent)!r}")
+        raise click.UsageError(f"{option}: no such folder: {str(path.parent)!r}")
     return path

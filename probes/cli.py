@@ -126,7 +126,13 @@ def _widths(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     default=None,
     help="A scan's JSON report: say where the script and the bundle disagree.",
 )
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json", "markdown", "junit"]),
+    default="text",
+    show_default=True,
+)
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -203,7 +209,7 @@ def probe(
             report["against"] = compare(report, *scan)
     except JoinError as error:
         raise click.UsageError(str(error)) from None
-    write(_probe_text(report) if format_ == "text" else as_json(report), output)
+    write(_rendered(report, format_, fail_on), output)
     say(_probe_summary(report))
     ctx.exit(_probe_status(report, fail_on))
 
@@ -233,10 +239,16 @@ def _probe_summary(report: dict[str, Any]) -> str:
     return f"{report['bundle']}: {report['verdict']}{where}"
 
 
-def _probe_text(report: dict[str, Any]) -> str:
-    from reports.probe_text import render
+def _rendered(report: dict[str, Any], format_: str, fail_on: str) -> str:
+    if format_ == "json":
+        return as_json(report)
+    if format_ == "text":
+        from reports.probe_text import render
 
-    return render(report)
+        return render(report)
+    from reports import probe_ci
+
+    return probe_ci.markdown(report) if format_ == "markdown" else probe_ci.junit(report, fail_on)
 
 
 @contextmanager

@@ -11,6 +11,10 @@ FORMATS = {
     "text": "reports.text:TextReport",
     "json": "reports.json_report:JsonReport",
     "html": "reports.html:HtmlReport",
+    "markdown": "reports.markdown:MarkdownReport",
+    "sarif": "reports.sarif:SarifReport",
+    "junit": "reports.junit:JunitReport",
+    "github": "reports.github:GithubReport",
 }
 
 

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from rules.as_json import facts_as_json, finding_as_json
-from rules.audit import Audit
+from rules.audit import Audit, Reported
 from rules.expect import Broken
 from rules.fixes import Judged
 from rules.models import Model
 from rules.provenance import Provenance
-from rules.rule import Finding
 from rules.version import NAME, VERSION
+from rules.waivers import Use
 
 SCHEMA = "spec-audit.scan/1"
 
@@ -31,16 +31,22 @@ def document(audit: Audit) -> dict[str, Any]:
         "tool": {"name": NAME, "version": VERSION},
         "root": audit.scan.root,
         "files": [{"path": file.path, "status": str(file.status), "reason": file.reason} for file in audit.scan.files],
-        "graphs": [_graph(item) for item in audit.graphs],
-        "models": [_model(model) for model in audit.models],
+        "graphs": [_graph(item, audit) for item in audit.graphs],
+        "models": [_model(model, audit) for model in audit.models],
         "expectations": [_expectation(broken) for broken in audit.broken],
+        "waivers": [_waiver(use) for use in audit.uses],
+        "baseline": None
+        if audit.policy.baseline is None
+        else {"recorded": len(audit.policy.baseline), "known": audit.recorded, "gone": audit.gone},
         "warnings": list(audit.scan.warnings),
         "provenance": _provenance(audit.provenance),
     }
 
 
-def _graph(item: Judged) -> dict[str, Any]:
+def _graph(item: Judged, audit: Audit) -> dict[str, Any]:
     graph = item.graph
+    found = audit.findings(item)
+    split = len(item.judgement.reasons)
     return {
         "id": graph.id,
         "script": graph.script,
@@ -55,8 +61,8 @@ def _graph(item: Judged) -> dict[str, Any]:
         },
         "verdict": str(item.judgement.verdict),
         "facts": facts_as_json(graph.facts),
-        "reasons": [_finding(finding) for finding in item.judgement.reasons],
-        "advice": [_finding(finding) for finding in item.judgement.advice],
+        "reasons": [_finding(reported) for reported in found[:split]],
+        "advice": [_finding(reported) for reported in found[split:]],
         "fixable_by": str(item.fixed_by),
         "changes": [
             {
@@ -71,11 +77,32 @@ def _graph(item: Judged) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {**finding_as_json(finding), "fix": finding.fix}
+def _finding(reported: Reported) -> dict[str, Any]:
+    return {
+        **finding_as_json(reported.finding),
+        "fix": reported.finding.fix,
+        "fingerprint": reported.fingerprint,
+        "waived": reported.waiver.reason if reported.waiver else None,
+        "known": reported.known,
+    }
 
 
-def _model(model: Model) -> dict[str, Any]:
+def _waiver(use: Use) -> dict[str, Any]:
+    waiver = use.waiver
+    return {
+        "rules": list(waiver.rules),
+        "reason": waiver.reason,
+        "model": waiver.model or None,
+        "path": waiver.place.path if waiver.place else None,
+        "line": waiver.place.line if waiver.place else None,
+        "expires": waiver.expires.isoformat() if waiver.expires else None,
+        "state": str(use.state),
+        "findings": use.findings,
+        "message": use.message,
+    }
+
+
+def _model(model: Model, audit: Audit) -> dict[str, Any]:
     return {
         "id": model.id,
         "family": model.family,
@@ -86,6 +113,7 @@ def _model(model: Model) -> dict[str, Any]:
         "primary": model.primary,
         "fixable_by": str(model.fixed_by),
         "fix": model.fix,
+        "silenced": audit.silenced(model),
     }
 
 

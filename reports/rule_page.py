@@ -47,6 +47,25 @@ def listing() -> str:
     return _lines(f"{identifier:{width}}  {severity:7}  {text}" for identifier, severity, text in rows)
 
 
+def index() -> str:
+    """The page that leads to all the others, in Markdown."""
+    effects = {Severity.ERROR: "out", Severity.WARNING: "unresolved", Severity.NOTE: "advice"}
+    rows = [(item.id, effects[item.severity], item.summary) for item in all_rules()]
+    rows += [(reason.id, effects[Severity.WARNING], reason.summary) for reason in REASONS]
+    return _lines(
+        [
+            "# Rules",
+            "",
+            "All broken rules of a graph are listed; the first in this order is the primary one. Advice never changes",
+            "a verdict. `spec-audit explain RULE` prints the same pages.",
+            "",
+            "| rule | effect | |",
+            "| --- | --- | --- |",
+            *(f"| [{name}](rules/{name}.md) | {effect} | {text} |" for name, effect, text in rows),
+        ]
+    )
+
+
 def _rule(item: Rule) -> Iterator[str]:
     yield from (f"# {item.id}", "", item.summary, "", f"Effect: {_EFFECT[item.severity]}.", "", item.explanation, "")
     if item.severity is not Severity.NOTE:

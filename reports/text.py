@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reports.order import groups, loose
+from reports.silence import silence
 from reports.wording import command, logits_word, plain, plural, query_word, states_word, why
 from rules.audit import Audit
 from rules.facts import FileStatus, GraphFacts
@@ -44,6 +45,10 @@ class TextReport:
                 yield from self._model(model, audit)
         yield from self._loose(audit)
         yield from self._files(audit)
+        lines = list(silence(audit))
+        if lines:
+            yield ""
+            yield from (plain(line) for line in lines)
 
     def _table(self, models: Sequence[Model], audit: Audit) -> Iterator[str]:
         rows = [_HEADER]
@@ -78,8 +83,12 @@ class TextReport:
             yield f"    bundle  {plain(model.bundle)}"
         yield f"    run     {plain(command(primary.graph))}"
         yield f"    graph   {plain(primary.graph.graph)} ({plain(primary.graph.script)}:{primary.graph.line})"
-        for reason in primary.judgement.reasons:
-            yield from self._finding(reason)
+        for reported in audit.findings(primary)[: len(primary.judgement.reasons)]:
+            yield from self._finding(reported.finding)
+            if reported.waiver:
+                yield f"      waived: {plain(reported.waiver.reason)}"
+            elif reported.known:
+                yield "      in the baseline"
         if not primary.judgement.reasons:
             yield from self._facts(primary.graph.facts)
         if model.fix and model.fix != primary.fix:

@@ -44,7 +44,7 @@ def broken(expectations: Iterable[Expectation], models: Sequence[Model]) -> tupl
     """The expectations that do not hold, in the configuration's order."""
     found: list[Broken] = []
     for expectation in expectations:
-        matching = [model for model in models if _matches(expectation.model, model.id)]
+        matching = [model for model in models if matches(expectation.model, model.id)]
         if not matching:
             found.append(Broken(expectation, expectation.model, None, _missing(expectation.model, models)))
         for model in matching:
@@ -54,22 +54,30 @@ def broken(expectations: Iterable[Expectation], models: Sequence[Model]) -> tupl
     return tuple(found)
 
 
+def counts(level: FailOn, verdict: Verdict) -> bool:
+    """Whether a verdict alone is something to report at `level`."""
+    if verdict is Verdict.OUT:
+        return level in (FailOn.OUT, FailOn.UNRESOLVED)
+    return verdict is Verdict.UNRESOLVED and level is FailOn.UNRESOLVED
+
+
 def fails(
     level: FailOn, models: Iterable[Model], broken_expectations: Sequence[Broken], files: Iterable[FileResult]
 ) -> bool:
-    """Whether there is something to report at `level`. A file that could not be read is unresolved."""
+    """Whether there is something to report at `level`. A file that could not be read is unresolved.
+
+    `models` are those whose verdict is not silenced.
+    """
     if level is FailOn.NEVER:
         return False
-    verdicts = {model.verdict for model in models}
     unread = any(file.status is FileStatus.ERROR for file in files)
-    if level is FailOn.UNRESOLVED and (Verdict.UNRESOLVED in verdicts or unread):
+    if level is FailOn.UNRESOLVED and unread:
         return True
-    if level in (FailOn.OUT, FailOn.UNRESOLVED) and Verdict.OUT in verdicts:
-        return True
-    return bool(broken_expectations)
+    return bool(broken_expectations) or any(counts(level, model.verdict) for model in models)
 
 
-def _matches(pattern: str, identifier: str) -> bool:
+def matches(pattern: str, identifier: str) -> bool:
+    """Whether `pattern` names the model: by its identifier, by its recipe's table, or with `*`."""
     table = identifier.rpartition("#")[2]
     return pattern in (identifier, table) or ("*" in pattern and fnmatch.fnmatchcase(identifier, pattern))
 

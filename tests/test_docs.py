@@ -1,0 +1,114 @@
+"""The documentation does not drift from the program, and builds without a warning."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from auditor import config, exits
+from auditor.cli import cli, main
+from reports.formats import FORMATS
+from reports.rule_page import index, titles
+from tests.conftest import Snapshot
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+def first_column(page: str, heading: str) -> list[str]:
+    """The first cells of the first table after `heading`, without backticks."""
+    text = (DOCS / page).read_text("utf-8").partition(heading)[2]
+    rows = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert rows
+    return [row.split("|")[1].strip().strip("`") for row in rows[0].splitlines()[2:]]
+
+
+def test_commands(snapshot: Snapshot, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    parts = ["# Commands"]
+    for name in cli.list_commands(click.Context(cli)):
+        assert main([name, "--help"]) == exits.OK
+        parts.append(f"## {name}\n\n```text\n{capsys.readouterr().out.rstrip()}\n```")
+    snapshot(DOCS / "commands.md", "\n\n".join(parts) + "\n")
+
+
+def test_the_list_of_rules(snapshot: Snapshot) -> None:
+    snapshot(DOCS / "rules.md", index())
+
+
+def test_the_navigation_has_every_rule_in_order() -> None:
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
+    (rules,) = [entry["Rules"] for entry in navigation if "Rules" in entry]
+    assert rules[1:] == [f"rules/{name}.md" for name in titles()]
+
+
+def test_the_configuration_has_every_key() -> None:
+    assert first_column("configuration.md", "# Configuration") == list(config._READERS)
+
+
+def test_the_formats_are_all_there() -> None:
+    assert first_column("formats.md", "# Formats") == list(FORMATS)
+    schemas = {path.name.removesuffix(".schema.json") for path in (ROOT / "reports" / "schemas").iterdir()}
+    named = (DOCS / "formats.md").read_text("utf-8").partition("## Schemas")[2]
+    assert schemas == set(re.findall(r"`([a-z]+-\d)`", named))
+
+
+def test_the_exit_statuses() -> None:
+    assert [int(cell) for cell in first_column("exit-statuses.md", "# Exit")] == [
+        exits.OK,
+        exits.SOMETHING,
+        exits.USAGE,
+        exits.NOTHING,
+        exits.CRASH,
+        exits.INTERRUPTED,
+        exits.CLOSED,
+    ]
+
+
+def test_the_files_of_the_architecture_exist() -> None:
+    named = re.findall(r"`((?:auditor|probes|rules|reports)/[\w./*]+)`", (DOCS / "architecture.md").read_text("utf-8"))
+    assert len(named) > 10
+    assert [name for name in named if not list(ROOT.glob(name))] == []
+
+
+def test_the_configuration_of_the_page_is_one(tmp_path: Path) -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", (DOCS / "configuration.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "pyproject.toml").write_text("\n".join(blocks))
+    read = config.load(tmp_path, tuple(FORMATS))
+    assert len(read.expect) == 2
+    assert str(read.waivers[0].expires) == "2027-01-31"
+
+
+class Links(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given: dict[str, Any] = dict(attrs)
+        if tag in ("link", "script", "img") and (link := given.get("href") or given.get("src")):
+            self.links.append(link)
+
+
+@pytest.mark.slow
+def test_it_builds_without_a_warning(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    # The theme's own announcement is no warning about our pages.
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "WARNING" not in result.stderr
+    for name in titles():
+        page = tmp_path / "site" / "rules" / name / "index.html"
+        assert f'<h1 id="{name}">' in page.read_text("utf-8")
+        assert not [link for link in Links(page.read_text("utf-8")).links if link.startswith(("http", "//"))]
