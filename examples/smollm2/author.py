@@ -172,12 +172,11 @@ class Graph:
         past = self.count(ca.mul(blocks, i32(BLOCK)))
         stale = ca.broadcasting_greater(self.offset, past)
         self.past_mask = ca.reshape(ca.broadcasting_where(stale, np.float32(0), HIDDEN_SCORE), i32(1, -1, 1))
-        key = ca.reshape(self.count(self.s), i32(-1, 1, 1))
-        row = ca.reshape(self.count(self.s), i32(1, 1, -1))
-        later = ca.broadcasting_where(ca.broadcasting_greater(key, row), HIDDEN_SCORE, np.float32(0))
-        group = c.heads // c.kv_heads
-        tiled = ca.broadcasting_add(later, np.zeros((1, group, 1), np.float32))
-        self.new_mask = ca.reshape(tiled, i32(1, self.s, ca.mul(self.s, i32(group))))
+        place = ca.cast(self.count(self.s), np.float32)
+        later = ca.broadcasting_greater(ca.expand_dims(place, i32(1)), ca.expand_dims(place, i32(0)))
+        mask = ca.broadcasting_where(later, HIDDEN_SCORE, np.float32(0))
+        tiled = ca.concat(1, [mask] * (c.heads // c.kv_heads))
+        self.new_mask = ca.expand_dims(tiled, i32(0))
 
     def norm(self, x: Any) -> Any:
         mean = ca.reduce_mean(ca.mul(x, x), np.array([-1], np.int32))
