@@ -80,4 +80,6 @@ def _notes(reasons: Sequence[str], record: dict[str, Any], broken: Sequence[str]
         notes.append("losslessness caught it")
     elif rows:
         notes.append(f"losslessness did NOT catch it: equal texts after {rejected} rejected drafts prove nothing here")
+    else:
+        notes.append("nothing could be run, so losslessness says nothing")
     return notes
