@@ -57,7 +57,9 @@ def band_of(anchors: Sequence[float], given: tuple[float, float] | None = None) 
     half = max(FLOOR, 3 * sigma(anchors) / centre)
     reason = ""
     if half > CAP:
-        reason = f"the anchors spread by {sigma(anchors) / centre:.1%}: no baseline is valid"
+        reason = (
+            f"the anchors spread by {sigma(anchors) / centre:.1%} (sigma; {CAP / 3:.0%} allowed): no baseline is valid"
+        )
     half = min(half, CAP)
     return Band(centre * (1 - half), centre * (1 + half), anchors=tuple(anchors), reason=reason)
 
@@ -83,10 +85,11 @@ def why_spoiled(
     mean = statistics.fmean(rates)
     if mean and abs(rates[0] - rates[1]) > AGREE * mean:
         reasons.append(f"the off runs around it differ: {rates[0]:.2f} and {rates[1]:.2f} tok/s")
-    return reasons + _contended((before, on, after)) + _off_the_staircase(on, costs or {})
+    return reasons + contended((before, on, after)) + _off_the_staircase(on, costs or {})
 
 
-def _contended(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+def contended(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What others, or an allocator that was not pinned, did to any of `runs`."""
     reasons = []
     for when, key in (("before", "others_before"), ("during", "others")):
         most = max((run[key] for run in runs if run.get(key) is not None), default=0.0)

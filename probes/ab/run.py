@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from probes.ab.bands import ANCHORS, Band, band_of, rate
+from probes.ab.bands import ANCHORS, Band, band_of, contended, rate
 from probes.ab.loop import first_difference
 from probes.ab.options import AbOptions, Workload, rows_of
 from probes.ab.policies import parse, settled
@@ -122,17 +122,26 @@ class Ab:
                 "seed": self.seed,
             },
         }
-        warm = self._step(bed, "warm-up") | {"budget": min(bed.budget, 16)}
-        anchors = [self._step(bed, "anchor") for _ in range(ANCHORS)]
-        results: Results = {}
-        self._serve([sweep, warm, *anchors], results)
-        if isinstance(results.get(sweep["id"]), Mapping):
-            bed.cost = self.judge(results[sweep["id"]])
-        bed.anchors = [results[one["id"]] for one in anchors if isinstance(results.get(one["id"]), Mapping)]
+        for attempt in range(1 + self.options.retries):
+            sweep = {**sweep, "id": f"{sweep['id']}{'+' * min(attempt, 1)}"}
+            warm = self._step(bed, "warm-up") | {"budget": min(bed.budget, 16)}
+            anchors = [self._step(bed, "anchor") for _ in range(ANCHORS)]
+            results: Results = {}
+            self._serve([sweep, warm, *anchors], results)
+            if isinstance(results.get(sweep["id"]), Mapping):
+                bed.cost = self.judge(results[sweep["id"]])
+            bed.anchors += [results[one["id"]] for one in anchors if isinstance(results.get(one["id"]), Mapping)]
+            bed.band = self._band(bed)
+            if (bed.costs and not bed.band.reason) or not bed.anchors:
+                break
         if any(first_difference(bed.anchors[0]["tokens"], one["tokens"]) is not None for one in bed.anchors[1:]):
             self.reasons.append(f"{bed.workload.name}: off runs differ among themselves, so nothing can be compared")
             bed.anchors = []
-        bed.band = band_of([rate(one) for one in bed.anchors], self.options.band)
+
+    def _band(self, bed: Bed) -> Band:
+        """From the anchors that nobody disturbed where there are enough of them, else from all."""
+        quiet = [one for one in bed.anchors if not contended((one,))]
+        return band_of([rate(one) for one in (quiet if len(quiet) >= ANCHORS else bed.anchors)], self.options.band)
 
     def _rows(self, bed: Bed) -> None:
         chosen: dict[tuple[str, str], str] = {}

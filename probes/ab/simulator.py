@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from probes.ab.policies import Policy
 
 _SWEEPS = 400
-_CLOSE = 1e-7
+_CLOSE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,26 @@ def test_off_and_on_are_interleaved_and_bracketed() -> None:
     assert record["allocator"] is not None
 
 
+def test_anchors_that_spread_are_taken_again_and_the_disturbed_left_out() -> None:
+    server = Server(MemoryModel(counting(3)))
+    seen: list[str] = []
+
+    def spoil(step: str, value: dict[str, Any]) -> None:
+        if "anchor" in step and "/a/" in step:
+            seen.append(step)
+            if len(seen) <= 2:
+                value["seconds"] *= 1 + len(seen)
+                value["others"] = 0.8
+
+    server.spoil = spoil
+    band = ab(server).record()["workloads"][0]["band"]
+    assert len(seen) == 6
+    assert band["reason"] == ""
+    assert len(band["anchors"]) == 4
+    seen.clear()
+    assert "no baseline is valid" in ab(server, retries=0).record()["workloads"][0]["band"]["reason"]
+
+
 def test_adaptive_without_a_plateau_is_not_run() -> None:
     options = AbOptions((Workload("a", PROMPT, "a"),), policies=("2", "adaptive"), budgets=(20,))
     made = Ab(

@@ -72,8 +72,8 @@ def test_the_chain_agrees_with_draws(policy: Policy) -> None:
 
 def test_limits() -> None:
     assert simulate(Fixed(0), Acceptance(1, 1, 1, 1), FLAT).speedup == 1
-    assert simulate(Fixed(4), Acceptance(1, 1, 1, 1), FLAT).tokens == pytest.approx(5)
-    assert simulate(Adaptive(7), Acceptance(1, 1, 1, 1), FLAT).tokens == pytest.approx(8)
+    assert simulate(Fixed(4), Acceptance(1, 1, 1, 1), FLAT).tokens == pytest.approx(5, rel=1e-4)
+    assert simulate(Adaptive(7), Acceptance(1, 1, 1, 1), FLAT).tokens == pytest.approx(8, rel=1e-4)
     never = simulate(Fixed(8), Acceptance(1, 1, 0, 0), {**FLAT, 9: 2.0})
     assert (never.tokens, never.speedup) == (1, 0.5)
     with pytest.raises(ValueError, match="costs end at S=16"):
