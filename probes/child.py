@@ -95,7 +95,13 @@ class _Worker:
         self._session = None
 
     def run(self, step: Mapping[str, Any]) -> Any:
-        kinds = {"inspect": self._inspect, "gate": self._gate, "sweep": self._sweep, "placement": self._placement}
+        kinds = {
+            "inspect": self._inspect,
+            "gate": self._gate,
+            "sweep": self._sweep,
+            "placement": self._placement,
+            "generate": self._generate,
+        }
         return kinds[step["kind"]](step)
 
     def _inspect(self, step: Mapping[str, Any]) -> Any:
@@ -164,3 +170,14 @@ class _Worker:
         found = sweep(session, schedule, tick)
         floor = getattr(session, "floor", None)
         return {**found, "floor_ms": floor(schedule.widths) if floor else {}}
+
+    def _generate(self, step: Mapping[str, Any]) -> Any:
+        from probes.ab.worker import run
+
+        session = self._opened(str(step["graph"]), int(step["capacity"]))
+
+        def tick(emitted: int) -> None:
+            if emitted % 16 == 0:
+                self._emit({"event": "progress", "id": step["id"], "done": emitted, "total": step["budget"]})
+
+        return run(session, step, tick)

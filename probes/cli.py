@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from probes.ab.command import INTERRUPTED, ab_options, with_ab
 from probes.options import Mode, ProbeOptions, parse_widths
 from probes.output import as_json, say, write
 from probes.plan_command import plan
@@ -35,7 +36,8 @@ def _widths(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     type=click.Choice([str(mode) for mode in Mode]),
     default="all",
     show_default=True,
-    help="inspect: facts only; rows: the gates as well; verify-cost: the sweep as well; all: everything.",
+    help="inspect: facts only; rows: the gates as well; verify-cost: the sweep as well; all: these; ab: the gates, "
+    "then the speculative loop, on against off.",
 )
 @click.option(
     "--backend",
@@ -146,9 +148,11 @@ def _widths(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     show_default=True,
     help="When the exit status is 1. A bundle that cannot be probed counts as refuted.",
 )
+@ab_options
 @click.pass_context
 def probe(
     ctx: click.Context,
+    /,
     bundle: Path,
     mode: str,
     backend: str | None,
@@ -169,6 +173,7 @@ def probe(
     format_: str,
     output: Path | None,
     fail_on: str,
+    **ab: Any,
 ) -> None:
     """Open BUNDLE, confirm or refute that it can verify drafts, and measure what a verification costs.
 
@@ -200,6 +205,7 @@ def probe(
         weight_limit=round(weight_limit * 1e9),
         soak=soak,
     )
+    options = with_ab(options, bundle, ab)
     _check(options)
     try:
         scan = load(against) if against else None
@@ -225,8 +231,12 @@ def _check(options: ProbeOptions) -> None:
 
 
 def _probe_status(report: dict[str, Any], fail_on: str) -> int:
+    if any(graph["ab"] and graph["ab"]["status"] == "interrupted" for graph in report["graphs"]):
+        return INTERRUPTED
     if fail_on == "never":
         return OK
+    if any(graph["ab"] and graph["ab"]["status"] == "refused" for graph in report["graphs"]):
+        return SOMETHING
     if report["status"] == "refused" or report["verdict"] == "refuted":
         return SOMETHING
     return SOMETHING if fail_on == "partial" and report["verdict"] == "partial" else OK

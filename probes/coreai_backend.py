@@ -148,6 +148,14 @@ class CoreAISession:
     def forward(self, tokens: Sequence[int], position: int) -> Rows:
         import numpy as np
 
+        parts = [np.asarray(part, np.float32) for part in self.raw(tokens, position)]
+        joined = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+        return joined.reshape(-1, joined.shape[-1])
+
+    def raw(self, tokens: Sequence[int], position: int) -> Sequence[Array]:
+        """As `forward`, with the logits as the runtime left them: neither converted nor copied."""
+        import numpy as np
+
         if not tokens:
             raise ValueError("a forward needs at least one token")
         if self.widths is not None and len(tokens) not in self.widths:
@@ -162,9 +170,7 @@ class CoreAISession:
         started = time.perf_counter()
         outputs = self._loop.run_until_complete(self._function(inputs, state=self._states))
         self.seconds = time.perf_counter() - started
-        parts = [np.asarray(outputs[port.name].numpy(), np.float32) for port in self._logits]
-        joined = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
-        return joined.reshape(-1, joined.shape[-1])
+        return [outputs[port.name].numpy() for port in self._logits]
 
     def states(self) -> dict[str, Array]:
         return {name: value.numpy().copy() for name, value in self._states.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from probes.ab.options import AbOptions
 from probes.ports import Positions
 
 BLOCK = 32
@@ -12,16 +13,18 @@ BLOCK = 32
 
 
 class Mode(enum.StrEnum):
-    """`ROWS` runs the gates, `VERIFY_COST` the sweep, `ALL` both; each inspects first."""
+    """`ROWS` runs the gates, `VERIFY_COST` the sweep, `ALL` both, `AB` the gates and the speculative loop;
+    each inspects first."""
 
     INSPECT = "inspect"
     ROWS = "rows"
     VERIFY_COST = "verify-cost"
     ALL = "all"
+    AB = "ab"
 
     @property
     def gates(self) -> bool:
-        return self in (Mode.ROWS, Mode.ALL)
+        return self in (Mode.ROWS, Mode.ALL, Mode.AB)
 
     @property
     def sweeps(self) -> bool:
@@ -51,6 +54,7 @@ class ProbeOptions:
     compute_unit: str = ""
     weight_limit: int = 0
     soak: int = 0
+    ab: AbOptions | None = None
 
     @property
     def widest(self) -> int:
@@ -63,6 +67,12 @@ class ProbeOptions:
     def sweep_capacity(self) -> int:
         """Rows for the longest context; one length for all contexts, so that it is not what differs."""
         return self.capacity or _rounded(max(self.contexts) + self.widest)
+
+    def ab_capacity(self) -> int:
+        """Rows for the longest prompt and budget, and the widest query of the sweep beside them."""
+        assert self.ab is not None
+        longest = max((len(one.tokens) for one in self.ab.workloads), default=0)
+        return self.capacity or _rounded(longest + max(self.ab.budgets) + self.widest)
 
 
 def _rounded(rows: int) -> int:

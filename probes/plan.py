@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from probes.ab.choices import choices
+from probes.ab.record import Row
 from probes.acceptance import Acceptance
 from probes.robust import median_error, sigma
 from probes.staircase import Plateau, Point, Staircase, fit
@@ -21,9 +23,15 @@ NOISE_LIMIT = 0.08
 FEW_POINTS = 4
 
 
-def plan(tables: Sequence[Table], acceptance: Acceptance | None = None, noise: float = MEDIAN_NOISE) -> dict[str, Any]:
-    """The plan for `tables`, as `spec-audit.plan/1`."""
-    return {"schema": SCHEMA, "tables": [plan_table(table, acceptance, noise) for table in tables]}
+def plan(
+    tables: Sequence[Table],
+    acceptance: Acceptance | None = None,
+    noise: float = MEDIAN_NOISE,
+    rows: Sequence[Row] = (),
+) -> dict[str, Any]:
+    """The plan for `tables`, as `spec-audit.plan/1`; recorded A/B `rows` add which K for which workload."""
+    made: dict[str, Any] = {"schema": SCHEMA, "tables": [plan_table(table, acceptance, noise) for table in tables]}
+    return made | {"workloads": choices(rows, tables)} if rows else made
 
 
 def points_of(table: Table, noise: float = MEDIAN_NOISE) -> list[Point]:

@@ -67,22 +67,28 @@ def plan(
     """Find the plateaus of t(S) in each FILE, the draft length at the top of each, and the bar it has to clear.
 
     FILE is a report of `probe --format json`, a CSV or JSON table of S and ms (medians or samples), or the summary that
-    a Swift runner writes with --json.
+    a Swift runner writes with --json. A report with an A/B record adds which K to choose for each workload, on every
+    table given; another device's table beside it shows what that would make of the same acceptance.
 
     Exit status: 0, 1 when a table was refused, 2 usage.
     """
+    from probes.ab.record import Row
+    from probes.ab.record import read as read_rows
     from probes.plan import plan as run
     from probes.tables import Table, TableError, read
 
     tables: list[Table] = []
+    rows: list[Row] = []
     try:
         for file in files:
+            rows += read_rows(file)
             tables += read(file, scope or "")
     except TableError as error:
         raise click.UsageError(str(error)) from None
-    made = run(tables, acceptance, noise)
+    made = run(tables, acceptance, noise, rows)
     write(_plan_text(made) if format_ == "text" else as_json(made), output)
     refused = [table["label"] for table in made["tables"] if table["status"] == "refused"]
+    refused += [f"{row.workload}, {row.drafter} {row.policy}: {'; '.join(row.reasons)}" for row in rows if row.reasons]
     if refused:
         say(f"refused: {', '.join(refused)}")
     ctx.exit(SOMETHING if refused else OK)

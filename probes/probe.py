@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from probes import bundles, expected, package_set, report, steps
+from probes.ab.attempt import attempt, chosen
 from probes.backend import BACKENDS, TAKES
 from probes.bundles import INSTALL, Asset, Bundle, BundleError
 from probes.environment import bandwidth, environment
@@ -99,6 +100,7 @@ def _settings(options: ProbeOptions) -> dict[str, Any]:
         "prefix": options.prefix,
         "positions": str(options.positions) if options.positions else None,
         "compute_unit": options.compute_unit or None,
+        "ab": options.ab.as_json() if options.ab else None,
     }
 
 
@@ -144,9 +146,21 @@ class _Probe:
             self._second_process(runnable)
         if self.options.mode.gates and runnable and self.backend == "coreml":
             self._expected(runnable)
+        if self.options.mode is Mode.AB and runnable:
+            self._ab(chosen(runnable, self.bundle.decode))
         return self._document(subjects, [], False)
 
-    def _supervise(self, steps: Sequence[Mapping[str, Any]], backend: str = "") -> Run:
+    def _supervise(
+        self, steps: Sequence[Mapping[str, Any]], backend: str = "", values: dict[str, Any] | None = None
+    ) -> Run:
+        """Run `steps`; `values` gets every value as it comes, so that an interruption does not take it away."""
+        watch = self._listener(len(steps))
+
+        def listen(event: Mapping[str, Any], pid: int) -> None:
+            watch(event, pid)
+            if values is not None and event["event"] == "result":
+                values[str(event["id"])] = event["value"]
+
         request = {
             "backend": backend or self.backend,
             "path": str(self.bundle.main.path),
@@ -156,7 +170,7 @@ class _Probe:
             "weight_limit": self.options.weight_limit,
             "keep": self.keep,
         }
-        run = supervise(request, steps, self.options.seconds, self._listener(len(steps)))
+        run = supervise(request, steps, self.options.seconds, listen)
         if not backend:
             self.scope = run.scope or self.scope
             self.environment |= run.environment
@@ -212,6 +226,14 @@ class _Probe:
             listed = ", ".join(f"{count} {device}" for device, count in sorted(devices.items()))
             subject.notes += (*notes, *([f"operations are placed on: {listed}"] if listed else []))
 
+    def _ab(self, subject: Subject) -> None:
+        def serve(steps: Sequence[dict[str, Any]], results: dict[str, Any]) -> None:
+            run = self._supervise(steps, values=results)
+            for step in steps:
+                results.setdefault(step["id"], run.failure(step["id"]))
+
+        attempt(subject, self.options, serve, lambda raw: self._judged(subject, raw))
+
     def _timed(self, subject: Subject) -> bool:
         if not self.options.mode.sweeps:
             return False
@@ -225,6 +247,9 @@ class _Probe:
         raw = run.value(step)
         if raw is None:
             return steps.failed_sweep(self.scope, context, self.options, run.results[step])
+        return self._judged(subject, raw)
+
+    def _judged(self, subject: Subject, raw: Mapping[str, Any]) -> dict[str, Any]:
         chip = str(self.environment["machine"])
         limit = self.options.bandwidth * 1e9 or (bandwidth(chip) if self.scope == "device" else None)
         cost = judged(raw, self.scope, self.bundle.main.weight_bytes, limit, subject.experts)
@@ -252,6 +277,7 @@ class _Probe:
                 not_run=subject.not_run,
                 notes=subject.notes,
                 signature=subject.signature.as_json(),
+                ab=subject.ab,
             )
             for subject in subjects
         ]

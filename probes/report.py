@@ -31,11 +31,15 @@ def graph(
     not_run: str = "",
     notes: Sequence[str] = (),
     signature: Mapping[str, Any] | None = None,
+    ab: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """One entry point. What the gates observed joins its facts before they are judged; `not_run` is why none ran."""
     seen = with_observed(facts, gates, bundle)
     judgement = judge(seen)
     verdict, why = verdict_of(judgement, gates, not_run)
+    if ab and ab["not_lossless"]:
+        why = [*(why if verdict is Outcome.REFUTED else ()), *(f"ab: {reason}" for reason in ab["not_lossless"])]
+        verdict = Outcome.REFUTED
     return {
         "name": name,
         "verdict": str(verdict),
@@ -49,6 +53,7 @@ def graph(
         "gates": [dict(gate) for gate in gates],
         "verify_cost": [dict(cost) for cost in verify_cost],
         "steps": steps(verify_cost),
+        "ab": dict(ab) if ab else None,
         "not_run": not_run,
         "notes": list(notes),
         "signature": dict(signature or {}),

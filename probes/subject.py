@@ -30,6 +30,7 @@ class Subject:
     experts: bool = False
     gates: list[dict[str, Any]] = field(default_factory=list)
     costs: list[dict[str, Any]] = field(default_factory=list)
+    ab: dict[str, Any] | None = None
     not_run: str = ""
     notes: tuple[str, ...] = ()
 

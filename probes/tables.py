@@ -94,7 +94,9 @@ def times_of(samples: Sequence[Sequence[Any]]) -> dict[int, list[float]]:
 
 def _probe(data: Mapping[str, Any], source: str) -> Iterator[Table]:
     for graph in data.get("graphs", []):
-        for cost in graph.get("verify_cost") or []:
+        beds = (graph.get("ab") or {}).get("workloads", [])
+        costs = [*(graph.get("verify_cost") or []), *(bed["verify_cost"] for bed in beds if bed["verify_cost"])]
+        for cost in costs:
             label = f"{data.get('bundle', '')}:{graph['name']}, context {cost['context']}"
             reasons = tuple(map(str, cost.get("reasons", ())))
             yield Table(

@@ -12,6 +12,7 @@ from reports.wording import plain
 def render(plan: Mapping[str, Any]) -> str:
     """Every table in turn; every line is safe to print."""
     blocks = ["\n".join(plain(line) for line in _table(table)) for table in plan["tables"]]
+    blocks += ["\n".join(plain(line) for line in _choice(one)) for one in plan.get("workloads", ())]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -40,3 +41,23 @@ def _ab(ab: Mapping[str, Any] | None) -> Iterator[str]:
     differs = "" if ab["agrees"] in (None, True) else f" (the file says {ab['stated_speedup']})"
     lossless = {True: "lossless", False: "NOT lossless", None: "losslessness not stated"}[ab["lossless"]]
     yield f"  A/B as recorded: off {ab['off_tps']} tok/s, on {ab['on_tps']} tok/s, {speedup}{differs}, {lossless}"
+
+
+def _choice(one: Mapping[str, Any]) -> Iterator[str]:
+    """Recorded acceptance on one table; the best policy, or that none pays."""
+    yield f"{one['workload']}, budget {one['budget']}, {one['drafter']}: {one['bundle']}"
+    if one["table"] is None:
+        yield "  no usable table of costs: give one that was not refused"
+    else:
+        yield f"  on {one['table']}  [{SCOPES.get(one['scope'], one['scope'])}]"
+        yield f"  choose {one['best']}" if one["best"] else "  speculation does not pay here"
+    for row in one["policies"]:
+        word = "loses" if row["loses"] else ""
+        yield (
+            f"  {row['policy']:>12} {row['tokens_per_forward']:>6.2f} tok/forward {row['mean_c_v']:>6.2f} c_v "
+            f"{row['speedup']:>6.2f}x  {row['basis']} {word}".rstrip()
+        )
+    for item in one["missing"]:
+        yield f"  {item['policy']:>12} needs S={', '.join(map(str, item['s']))}, which the table lacks"
+    for item in one["refused"]:
+        yield f"  {item['policy']:>12} refused: {'; '.join(item['reasons'])}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reports.ab_text import ab_lines
 from reports.cost_text import SCOPES, cost_table, stairs_lines
 from reports.wording import plain, plural
 
@@ -85,6 +86,7 @@ def _graph(graph: Mapping[str, Any], decides: bool) -> Iterator[str]:
         yield f"  {_MARKS[gate['verdict']]} {gate['gate']:{width}}  {gate['reason']}"
     yield from _costs(graph["verify_cost"])
     yield from _same_steps(graph["steps"])
+    yield from ab_lines(graph["ab"], graph["name"])
 
 
 def _costs(costs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
