@@ -340,7 +340,9 @@ def _given(it: Interpreter, options: list[Option], raw: Any, parser: Parser) -> 
         return parser.options[int(raw.removeprefix(_CONST))].settings.get("const", NONE)
     option = next((o for o in options if o.kind != "switch"), options[0])
     value = _converted(it, option, raw)
-    if option.choices is not None and operators.contains(Seq("list", option.choices), value) is False:
+    # argparse compares what `type` made of the word, typer and click the word itself
+    allowed = Seq("list", option.choices) if option.choices is not None else None
+    if allowed is not None and all(operators.contains(allowed, v) is False for v in (value, Const(raw))):
         it.sinks.problem(f"{option.flag} has no choice {raw!r}", option.site)
         return union(option.choices) if option.choices else value
     return value
