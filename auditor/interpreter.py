@@ -11,6 +11,7 @@ from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from auditor.command_lines import CommandLines
 from auditor.heap import Contents, Heap
 from auditor.joins import join_all, join_contents
 from auditor.modules import Statement
@@ -117,6 +118,7 @@ class Interpreter:
     loader: Loader
     sinks: Sinks
     argv: tuple[str, ...] = ()
+    command_lines: CommandLines = field(default_factory=CommandLines)
     heap: Heap = field(default_factory=Heap)
     steps: int = 0
     depth: int = 0

@@ -56,6 +56,7 @@ class Loader:
     externals: dict[str, External] = field(default_factory=dict)
     literals: dict[int, Value] = field(default_factory=dict)
     dirty: bool = False
+    argv_read: bool = False
     patched: dict[str, Value] = field(default_factory=dict)
     unread: dict[str, Site] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
@@ -147,6 +148,7 @@ class Loader:
 
     def start_run(self) -> None:
         self.dirty = False
+        self.argv_read = False
         self.patched.clear()
         self.unread.clear()
 
@@ -317,7 +319,11 @@ class Loader:
     # -- libraries without sources --------------------------------------------------------------------------------
 
     def external(self, dotted: str, places: tuple[Site, ...] = ()) -> Value:
-        known = self.patched.get(dotted) or self.natives.get(dotted)
+        patched = self.patched.get(dotted)
+        if patched is not None:
+            self.argv_read = self.argv_read or dotted == "sys.argv"
+            return patched
+        known = self.natives.get(dotted)
         if known is not None:
             return known
         if dotted.startswith("transformers.") and dotted.endswith("ForCausalLM"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 from auditor import calls, expressions, objects, statements
+from auditor.command_lines import Again, CommandLines
 from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSignal
 from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
@@ -36,8 +38,11 @@ class Result:
     unread: tuple[tuple[str, Place], ...] = ()
 
 
-def run_script(loader: Loader, path: str, argv: tuple[str, ...]) -> Result:
-    """Evaluate a script as `python <path> <argv>` would run it. Raises `Unreadable` and `SyntaxProblem`."""
+def run_script(loader: Loader, path: str, argv: tuple[str, ...], met: dict[Hashable, Result] | None = None) -> Result:
+    """Evaluate a script as `python <path> <argv>` would run it. Raises `Unreadable` and `SyntaxProblem`.
+
+    `met` holds the script's earlier runs by what their command lines came to (see `auditor.command_lines`).
+    """
     module = loader.main_module(path)
 
     def body(it: Interpreter) -> None:
@@ -47,7 +52,7 @@ def run_script(loader: Loader, path: str, argv: tuple[str, ...]) -> Result:
             frame = Frame(module.env, statement, module)
             it.run_block(statement.nodes, frame)
 
-    return _run(loader, argv, body, path)
+    return _run(loader, argv, body, path, met)
 
 
 def run_command(loader: Loader, dotted: str, attribute: str, argv: tuple[str, ...]) -> Result:
@@ -87,15 +92,20 @@ def run_function(loader: Loader, path: str, name: str, model: tuple[str, str, st
     return _run(loader, (), body, path)
 
 
-def _run(loader: Loader, argv: tuple[str, ...], body: Any, path: str) -> Result:
+def _run(
+    loader: Loader, argv: tuple[str, ...], body: Any, path: str, met: dict[Hashable, Result] | None = None
+) -> Result:
+    met = {} if met is None else met
     loader.start_run()
     loader.patched["sys.argv"] = Seq("list", [Const(path), *(Const(a) for a in argv)])
     sinks = Sinks()
-    it = Interpreter(MEANING, loader, sinks, argv, literals=loader.literals)
+    it = Interpreter(MEANING, loader, sinks, argv, CommandLines(met.keys()), literals=loader.literals)
     it.heap.open()
     ended = ""
     try:
         body(it)
+    except Again as error:
+        return met[error.key]
     except ExitSignal as error:
         ended = error.kind
     except RaiseSignal as error:
@@ -109,9 +119,12 @@ def _run(loader: Loader, argv: tuple[str, ...], body: Any, path: str) -> Result:
             it.heap.undo(it.heap.frames.pop())
     problems = tuple(m for m, _ in sinks.problems)
     unread = tuple((name, site.place(f"the import of `{name}`")) for name, site in sorted(loader.unread.items()))
-    return Result(
+    result = Result(
         tuple(sinks.exports), tuple(sinks.commands), problems, it.flag_table, it.exhausted, it.steps, ended, unread
     )
+    if it.command_lines.key is not None and not loader.argv_read:
+        met[it.command_lines.key] = result
+    return result
 
 
 __all__ = ["Module", "Result", "SyntaxProblem", "run_command", "run_function", "run_script"]

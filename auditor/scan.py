@@ -8,7 +8,7 @@ import sys
 import threading
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -113,6 +113,7 @@ class _Scanner:
     sources: Sources = field(init=False)
     loader: Loader = field(init=False)
     results: dict[tuple[str, str, tuple[str, ...]], Result | str] = field(default_factory=dict)
+    met: dict[str, dict[Hashable, Result]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     graphs: list[Graph] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
@@ -177,7 +178,7 @@ class _Scanner:
 
     def _evaluate(self, script: str, argv: tuple[str, ...], command: str) -> Result | str:
         if not command:
-            return run_script(self.loader, script, argv)
+            return run_script(self.loader, script, argv, self.met.setdefault(script, {}))
         target = self.sources.console_script(command)
         if target is None:
             return f"no library has the console script `{command}`"

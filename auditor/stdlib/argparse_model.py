@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -209,9 +209,20 @@ def _argv(it: Interpreter, given: Value, site: Site | None) -> list[str] | None:
 
 
 def parse_arguments(
+    it: Interpreter, parser: Parser, argv: Sequence[str], namespace: Value | None = None, reader: Hashable = None
+) -> tuple[Instance, list[str]]:
+    """(namespace, unrecognised arguments) for a command line, which `reader` is called with (None: it goes on).
+
+    Raises `Again` when an earlier run came to the same.
+    """
+    target, rest = _parse_into(it, parser, argv, namespace)
+    it.command_lines.met(reader, target.attrs, rest, [message for message, _ in it.sinks.problems])
+    return target, rest
+
+
+def _parse_into(
     it: Interpreter, parser: Parser, argv: Sequence[str], namespace: Value | None = None
-) -> tuple[Value, list[str]]:
-    """(namespace, unrecognised arguments) for a command line."""
+) -> tuple[Instance, list[str]]:
     real = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     shared: dict[str, list[Option]] = {}
     for number, option in enumerate(parser.options):
@@ -246,7 +257,7 @@ def _parse_command(
 ) -> None:
     flags = frozenset({"(sub-command)"})
     if command in parser.commands:
-        child, more = parse_arguments(it, parser.commands[command], argv, target)
+        child, more = _parse_into(it, parser.commands[command], argv, target)
         rest += more
         if parser.command_dest:
             target.attrs[parser.command_dest] = Const(command, flags=flags)
@@ -260,7 +271,7 @@ def _parse_command(
         target.attrs[parser.command_dest] = union(names) if names else NONE
     merged: dict[str, list[Value]] = {}
     for child_parser in parser.commands.values():
-        child, _ = parse_arguments(it, child_parser, [], Instance(NAMESPACE))
+        child, _ = _parse_into(it, child_parser, [], Instance(NAMESPACE))
         if isinstance(child, Instance):
             for name, value in child.attrs.items():
                 merged.setdefault(name, []).append(value)

@@ -72,11 +72,10 @@ def _run(it: Interpreter, command: Command, argv: tuple[str, ...], site: Site | 
     options = command.options
     if options is None:
         options = _signature(it, function, len(given.pos))
-    namespace, rest = parse_arguments(it, Parser(options), argv)
+    namespace, rest = parse_arguments(it, Parser(options), argv, reader=id(function.node))
     if rest:
         it.sinks.problem(f"the script knows no argument {' '.join(rest)}", site)
         raise ExitSignal("SystemExit")
-    assert isinstance(namespace, Instance)
     return it.call(function, Args(given.pos, {o.dest: namespace.attrs[o.dest] for o in options}), site)
 
 
