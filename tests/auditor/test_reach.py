@@ -51,7 +51,8 @@ def found(root: Path, files: dict[str, str]) -> tuple[str, ...]:
 REACH = {
     "an imported function": "from export_it import convert\ndef run():\n    convert(None)\n",
     "under another name": "from export_it import convert as to_bundle\ndef run():\n    to_bundle(None)\n",
-    "in parentheses, over lines": "from export_it import (\n    CAPACITY,\n    convert,  # it\n)\ndef run():\n    convert(1)\n",
+    "in parentheses, over lines": "from export_it import (\n    CAPACITY,\n    convert,  # it\n)\n"
+    "def run():\n    convert(1)\n",
     "a class that calls it": "from export_it import Exporter\ndef run():\n    Exporter().run(None)\n",
     "its main": "import export_it\ndef run():\n    export_it.main()\n",
     "the module under another name": "import export_it as e\ndef run():\n    e.convert(None)\n",
