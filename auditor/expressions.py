@@ -253,9 +253,7 @@ def binary(it: Interpreter, op: str, a: Value, b: Value, site: Site) -> Value:
             return it.each(a, lambda x: binary(it, op, x, b, site))
         return it.each(b, lambda y: binary(it, op, a, y, site))
     if isinstance(a, Tensor) or isinstance(b, Tensor):
-        from auditor.torch.ops import tensor_binary
-
-        return tensor_binary(it, op, a, b, site)
+        return it.meaning.tensor_binary(it, op, a, b, site)
     for x, name, other in ((a, _DUNDER.get(op), b), (b, _RDUNDER.get(op), a)):
         if isinstance(x, Instance) and name:
             try:
@@ -326,9 +324,7 @@ def _comparison(it: Interpreter, node: cst.Comparison, frame: Frame) -> Value:
         right = it.eval(target.comparator, frame)
         op = _comparison_name(target.operator)
         if (isinstance(left, Tensor) or isinstance(right, Tensor)) and op not in ("is", "is not", "in", "not in"):
-            from auditor.torch.ops import tensor_binary
-
-            one = tensor_binary(it, op, left, right, frame.statement.site(node))
+            one = it.meaning.tensor_binary(it, op, left, right, frame.statement.site(node))
         elif op in ("in", "not in") and isinstance(right, Instance) and not isinstance(right.payload, (Seq, Mapping)):
             one = _in_object(it, op, left, right, frame.statement.site(node))
         else:

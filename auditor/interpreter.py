@@ -27,6 +27,7 @@ from auditor.values import (
     Mapping,
     Module,
     Seq,
+    Tensor,
     Union,
     Unknown,
     Value,
@@ -108,6 +109,8 @@ class Meaning:
     call: Callable[[Interpreter, Value, Args, Site | None], Value]
     get: Callable[[Interpreter, Value, str, Site | None], Value]
     set: Callable[[Interpreter, Value, str, Value, Site | None], None]
+    tensor_attribute: Callable[[Interpreter, Tensor, str, Site | None], Value]
+    tensor_binary: Callable[[Interpreter, str, Value, Value, Site | None], Value]
 
 
 @dataclass(slots=True)

@@ -270,10 +270,12 @@ def is_instance(it: Interpreter, value: Value, cls: Value) -> bool | None:
 
 def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Value:
     match obj:
-        case Union():
-            return _union_attribute(it, obj, name, site)
         case Instance():
             return _instance_attribute(it, obj, name, site)
+        case Tensor():
+            return it.meaning.tensor_attribute(it, obj, name, site)
+        case Union():
+            return _union_attribute(it, obj, name, site)
         case Super():
             return _super_attribute(it, obj, name, site)
         case Class():
@@ -282,10 +284,6 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
             return it.loader.module_attribute(it, obj, name, site)
         case External():
             return it.loader.external(f"{obj.dotted}.{name}", obj.places or ((site,) if site else ()))
-        case Tensor():
-            from auditor.torch.methods import tensor_attribute
-
-            return tensor_attribute(it, obj, name, site)
         case Unknown():
             return obj.child(f".{name}")
         case ExternalObject():

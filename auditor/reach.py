@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from auditor.modules import ModuleSource
+from auditor.modules import ModuleSource, Statement
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _ATTRIBUTE = re.compile(r"\.\s*([^\W\d]\w*)")
@@ -56,6 +56,18 @@ def exporting(source: ModuleSource, words: re.Pattern[str], others: Mapping[str,
         for s, seen, leads in mentions
     )
     return Exporting(frozenset(names), on_import)
+
+
+def mentioned(source: ModuleSource) -> list[Statement]:
+    """The statements of a script that a run may evaluate: those that do not wait, and what they mention in turn."""
+    todo = [n for n, s in enumerate(source.statements) if not s.waits]
+    met = set(todo)
+    while todo:
+        for word in set(_WORD.findall(source.statements[todo.pop()].text)):
+            new = [n for n in source.binders.get(word, ()) if n not in met]
+            met.update(new)
+            todo += new
+    return [source.statements[n] for n in sorted(met)]
 
 
 class Imports:

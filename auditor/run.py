@@ -13,11 +13,18 @@ from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
+from auditor.torch import methods, ops
 from auditor.values import Args, Class, Const, Module, Seq, Unknown, Value
 from rules.facts import Place
 
 MEANING = Meaning(
-    expressions.EXPRESSIONS, statements.run_block, calls.call, objects.get_attribute, objects.set_attribute
+    expressions.EXPRESSIONS,
+    statements.run_block,
+    calls.call,
+    objects.get_attribute,
+    objects.set_attribute,
+    methods.tensor_attribute,
+    ops.tensor_binary,
 )
 
 

@@ -20,6 +20,7 @@ from auditor.launches import Starts, launch
 from auditor.loader import FILE_PREFIX, Loader
 from auditor.modules import SyntaxProblem
 from auditor.natives import make_loader
+from auditor.reach import mentioned
 from auditor.recipes import Recipe, discover
 from auditor.request import ScanRequest
 from auditor.run import Result, run_command, run_function, run_script
@@ -178,11 +179,20 @@ class _Scanner:
 
     def _evaluate(self, script: str, argv: tuple[str, ...], command: str) -> Result | str:
         if not command:
+            if script not in self.met:
+                self._parse_ahead(script)
             return run_script(self.loader, script, argv, self.met.setdefault(script, {}))
         target = self.sources.console_script(command)
         if target is None:
             return f"no library has the console script `{command}`"
         return run_command(self.loader, target[0], target[1], argv)
+
+    def _parse_ahead(self, script: str) -> None:
+        """Parse what a script will evaluate. Syntax trees live on: frozen at once, the collector never walks them."""
+        gc.collect(0)
+        for statement in mentioned(self.loader.source_of(self.sources.read(script))):
+            _ = statement.nodes
+        gc.freeze()
 
     def _audit(self, run: _Run) -> None:
         result = self.evaluate(run.script, run.argv, run.command)

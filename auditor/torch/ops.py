@@ -28,6 +28,7 @@ from auditor.values import (
     NONE,
     Args,
     Const,
+    External,
     Num,
     Seq,
     Star,
@@ -36,7 +37,9 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    merge_flags,
     number,
+    text_of,
 )
 
 Op = Callable[[Interpreter, Args, "Site | None"], Value]
@@ -77,8 +80,6 @@ def view_of(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def converted(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.values import External
-
     t = first(args)
     given = next((a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, External) and "." in a.dotted), None)
     dtype = given.dotted.rsplit(".", 1)[-1] if given is not None else ""
@@ -636,8 +637,6 @@ def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.values import text_of
-
     equation = text_of(args.pos[0])
     given = args.pos[1:]
     if len(given) == 1 and isinstance(given[0], Seq):
@@ -747,8 +746,6 @@ def _made(it: Interpreter, given: Sequence[Value], args: Args, site: Site | None
 
 
 def _flags(values: Sequence[Value]) -> frozenset[str]:
-    from auditor.values import merge_flags
-
     return merge_flags([*values, *(v for s in values for v in flatten_items(s))])
 
 
