@@ -61,9 +61,10 @@ def exporting(source: ModuleSource, words: re.Pattern[str], others: Mapping[str,
 def mentioned(source: ModuleSource) -> list[Statement]:
     """The statements of a script that a run may evaluate: those that do not wait, and what they mention in turn."""
     todo = [n for n, s in enumerate(source.statements) if not s.waits]
-    met = set(todo)
+    met, words = set(todo), set[str]()
     while todo:
-        for word in set(_WORD.findall(source.statements[todo.pop()].text)):
+        for word in set(_WORD.findall(source.statements[todo.pop()].text)) - words:
+            words.add(word)
             new = [n for n in source.binders.get(word, ()) if n not in met]
             met.update(new)
             todo += new

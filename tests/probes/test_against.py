@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from auditor.cli import cli
 from probes.against import JoinError, compare, load
-from probes.cli import probe
 
 
 def fact(value: str | None, line: int = 7) -> dict[str, Any]:
@@ -176,9 +176,9 @@ def test_an_identifier_after_the_file(tmp_path: Path) -> None:
 def test_on_the_command_line(bundle: Callable[[str], Path], tmp_path: Path) -> None:
     path = tmp_path / "scan.json"
     path.write_text(json.dumps(scan(graph("g", "out/static.aimodel"))))
-    result = CliRunner().invoke(probe, [str(bundle("static")), "--mode", "inspect", "--against", str(path)])
+    result = CliRunner().invoke(cli, ["probe", str(bundle("static")), "--mode", "inspect", "--against", str(path)])
     assert "against g (eligible): 1 disagreement" in result.stdout
     assert "  the script says query dynamic, the bundle has static:1\n    export.py:7  here\n" in result.stdout
-    other = CliRunner().invoke(probe, [str(bundle("dense")), "--mode", "inspect", "--against", str(path)])
+    other = CliRunner().invoke(cli, ["probe", str(bundle("dense")), "--mode", "inspect", "--against", str(path)])
     assert other.exit_code == 2
     assert "the scan has no graph for bundle dense" in other.stderr

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
-from probes.cli import plan, probe
+from auditor.cli import cli
 from probes.report import decode_graph, steps
 from reports.probe_text import render
 
@@ -27,7 +27,7 @@ SCHEMA = json.loads(files("reports").joinpath("schemas/probe-1.schema.json").rea
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(probe, [str(argument) for argument in arguments])
+    return CliRunner().invoke(cli, ["probe", *map(str, arguments)])
 
 
 def as_json(result: Result) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def test_no_line_shows_an_interpreters_cost_as_a_devices(whole: Whole) -> None:
 def test_the_plan_reads_it(whole: Whole, tmp_path: Path) -> None:
     path = tmp_path / "probe.json"
     path.write_text(json.dumps(whole[0]))
-    result = CliRunner().invoke(plan, [str(path), "--format", "json"])
+    result = CliRunner().invoke(cli, ["plan", str(path), "--format", "json"])
     (table,) = json.loads(result.stdout)["tables"]
     assert table["scope"] == whole[0]["scope"]
     assert table["label"] == "dense.aimodel:main, context 128"
@@ -298,16 +298,16 @@ def test_the_same_inspection_gives_the_same_bytes(bundle: Callable[[str], Path])
 def test_plan_on_the_command_line(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("s,ms\n" + "".join(f"{s},{37 if s < 4 else 54}\n" for s in range(1, 9)))
-    result = CliRunner().invoke(plan, [str(table), "--acceptance", "0.6"])
+    result = CliRunner().invoke(cli, ["plan", str(table), "--acceptance", "0.6"])
     assert result.exit_code == 0
     assert "plateau S=1..3 c_v 1.00: K=2 (unstated), pays above 1.00 tokens a round" in result.stdout
     assert "avoid K=3: just over a step" in result.stdout
     assert "tok/s" in result.stdout
-    noisy = CliRunner().invoke(plan, [str(table), "--noise", "0.2"])
+    noisy = CliRunner().invoke(cli, ["plan", str(table), "--noise", "0.2"])
     assert noisy.exit_code == 1
     assert "K=" not in noisy.stdout
-    assert CliRunner().invoke(plan, [str(tmp_path / "none.csv")]).exit_code == 2
-    assert CliRunner().invoke(plan, [str(table), "--acceptance", "2"]).exit_code == 2
+    assert CliRunner().invoke(cli, ["plan", str(tmp_path / "none.csv")]).exit_code == 2
+    assert CliRunner().invoke(cli, ["plan", str(table), "--acceptance", "2"]).exit_code == 2
 
 
 def test_help_and_plan_import_neither_numpy_nor_a_runtime(tmp_path: Path) -> None:

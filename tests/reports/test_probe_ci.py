@@ -24,7 +24,15 @@ def made(verdict: str, *gates: dict[str, Any], status: str = "ok", name: str = "
     plateau = {"first": 1, "last": 4, "c_v": 1.0, "bar": 1.02, "k": 3}
     stairs = {"plateaus": [plateau], "reasons": [], "avoid": [4], "measure_next": []}
     cost = {"context": 128, "scope": "interpreter", "status": "ok", "reasons": [], "staircase": stairs}
-    graph = {"name": "main", "verdict": verdict, "why": why, "not_run": "", "gates": list(gates), "verify_cost": [cost]}
+    graph = {
+        "name": "main",
+        "verdict": verdict,
+        "why": why,
+        "not_run": "",
+        "gates": list(gates),
+        "verify_cost": [cost],
+        "ab": None,
+    }
     refused = cost | {"status": "refused", "reasons": ["anchors moved"]}
     other = graph | {"name": "prefill", "gates": [gate("rows", "refuted", "no")], "verify_cost": [refused]}
     return {

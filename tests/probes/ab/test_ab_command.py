@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
+from auditor.cli import cli
 from probes import supervisor
-from probes.cli import plan, probe
 from reports.probe_text import render
 
 pytest.importorskip("coreai.runtime")
@@ -38,7 +38,7 @@ def run(bundle: Path, ids: Path, *more: object) -> Result:
     arguments = [bundle, "--mode", "ab", "--workload", f"rep={ids}", *QUICK, *more]
     if "--budget" not in more:
         arguments += ["--budget", 40]
-    return CliRunner().invoke(probe, [str(argument) for argument in arguments])
+    return CliRunner().invoke(cli, ["probe", *map(str, arguments)])
 
 
 def report_of(result: Result) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def test_the_record_and_what_plan_makes_of_it(bundle: Callable[[str], Path], ids
     path, table = tmp_path / "ab.json", tmp_path / "device.csv"
     path.write_text(json.dumps(report))
     table.write_text("s,ms\n" + "".join(f"{s},{37 if s < 4 else 54}\n" for s in range(1, 10)))
-    made = json.loads(CliRunner().invoke(plan, [str(path), str(table), "--format", "json"]).stdout)
+    made = json.loads(CliRunner().invoke(cli, ["plan", str(path), str(table), "--format", "json"]).stdout)
     jsonschema.validate(made, PLAN_SCHEMA)
     (on,) = (one for one in made["workloads"] if one["table"] == "device" and one["budget"] == 40)
     named = {one["policy"]: one["basis"] for one in on["policies"]}
@@ -143,7 +143,7 @@ def test_the_record_and_what_plan_makes_of_it(bundle: Callable[[str], Path], ids
     drafted = [d for d, _ in row["rounds"]]
     cost = sum(54 if d + 1 >= 4 else 37 for d in drafted) / len(drafted) / 37
     assert k4["speedup"] == pytest.approx(row["tokens_per_forward"] / cost)
-    shown = CliRunner().invoke(plan, [str(path), str(table)])
+    shown = CliRunner().invoke(cli, ["plan", str(path), str(table)])
     assert "rep, budget 40, ngram" in shown.stdout
     assert "choose " in shown.stdout or "does not pay" in shown.stdout
 
@@ -156,7 +156,7 @@ def test_plan_refuses_an_inconsistent_record(bundle: Callable[[str], Path], ids:
         jsonschema.validate(report, SCHEMA)
     path = tmp_path / "ab.json"
     path.write_text(json.dumps(report))
-    result = CliRunner().invoke(plan, [str(path)])
+    result = CliRunner().invoke(cli, ["plan", str(path)])
     assert result.exit_code == 1
     assert "says FAIL without the position where the texts part" in result.stdout + result.stderr
 
@@ -187,7 +187,7 @@ def test_usage(tmp_path: Path, ids: Path, arguments: tuple[str, ...], says: str)
     names["text"].write_text("Hello there")
     names["empty"].write_text("\n")
     example = ROOT / "examples" / "bundles" / "dense.aimodel"
-    result = CliRunner().invoke(probe, [str(example), *(one.format(**names) for one in arguments)])
+    result = CliRunner().invoke(cli, ["probe", str(example), *(one.format(**names) for one in arguments)])
     assert result.exit_code == 2, result.output
     assert says in result.stderr
 

@@ -15,9 +15,9 @@ from click.testing import CliRunner
 from packages import quiet
 from recording import RUNTIME, called
 
+from auditor.cli import cli
 from probes import report
 from probes.backend import BackendError, OpenOptions
-from probes.cli import plan
 from probes.coreml import backend as module
 from probes.coreml.backend import CoreML
 from probes.facts import facts_of
@@ -246,7 +246,7 @@ def test_a_sweep_becomes_a_table_that_the_plan_reads(package: Callable[[str], Pa
         settings={},
     )  # fmt: skip
     (tmp_path / "report.json").write_text(json.dumps(whole))
-    result = CliRunner().invoke(plan, [str(tmp_path / "report.json"), "--format", "json"])
+    result = CliRunner().invoke(cli, ["plan", str(tmp_path / "report.json"), "--format", "json"])
     (table,) = json.loads(result.stdout)["tables"]
     assert (table["scope"], [point["s"] for point in table["points"]]) == ("device", [1, 2, 3, 4])
 

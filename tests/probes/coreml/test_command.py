@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-from probes.cli import plan, probe
+from auditor.cli import cli
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "bundles" / "dense.mlpackage"
@@ -27,7 +27,7 @@ COMMAND = [sys.executable, "-P", "-m", "auditor", "probe", "--mode", "inspect"]
 
 
 def run(*arguments: object) -> tuple[dict[str, Any], int]:
-    result = CliRunner().invoke(probe, [*map(str, arguments), "--format", "json"])
+    result = CliRunner().invoke(cli, ["probe", *map(str, arguments), "--format", "json"])
     report = json.loads(result.stdout)
     jsonschema.validate(report, SCHEMA)
     return report, result.exit_code
@@ -115,7 +115,9 @@ def test_the_example_through_all_gates() -> None:
     # Never a timing.
     assert graph["verify_cost"] == []
     assert any("verify-cost not run: the program was evaluated, not executed" in note for note in graph["notes"])
-    text = CliRunner().invoke(probe, [str(EXAMPLE), "--backend", "reference", "--mode", "rows", "--sweep-s", "1,2"])
+    text = CliRunner().invoke(
+        cli, ["probe", str(EXAMPLE), "--backend", "reference", "--mode", "rows", "--sweep-s", "1,2"]
+    )
     assert "program semantics, device untested" in text.stdout.splitlines()[0]
 
 
@@ -134,9 +136,9 @@ def test_the_report_has_the_shape_of_an_aimodels(tmp_path: Path) -> None:
 def test_the_plan_says_of_either_report_that_nothing_was_timed(tmp_path: Path) -> None:
     said = []
     for name, bundle in (("ours", EXAMPLE), ("theirs", AIMODEL)):
-        result = CliRunner().invoke(probe, [str(bundle), "--mode", "inspect", "--format", "json"])
+        result = CliRunner().invoke(cli, ["probe", str(bundle), "--mode", "inspect", "--format", "json"])
         (tmp_path / f"{name}.json").write_text(result.stdout)
-        told = CliRunner().invoke(plan, [str(tmp_path / f"{name}.json")])
+        told = CliRunner().invoke(cli, ["plan", str(tmp_path / f"{name}.json")])
         said.append((told.exit_code, told.stderr.partition("Error: ")[2].replace(f"{name}.json", "")))
     assert said[0] == said[1]
     assert said[0][0] == 2

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from packages import quiet
 
-from probes.cli import probe
+from auditor.cli import cli
 
 SCHEMA = json.loads(files("reports").joinpath("schemas/probe-1.schema.json").read_text())
 
@@ -30,7 +30,7 @@ def built(folder: Path, **parts: dict[str, Any]) -> Path:
 
 
 def probed(path: Path) -> dict[str, Any]:
-    result = CliRunner().invoke(probe, [str(path), "--format", "json"])
+    result = CliRunner().invoke(cli, ["probe", str(path), "--format", "json"])
     report: dict[str, Any] = json.loads(result.stdout)
     jsonschema.validate(report, SCHEMA)
     return report
@@ -61,7 +61,7 @@ def test_dense_chunks_and_a_separate_head(tmp_path: Path) -> None:
         "one package of a set: the packages of a set are inspected, not run"
     }
     assert (report["verdict"], report["decode_graph"]) == ("partial", None)
-    text = CliRunner().invoke(probe, [str(tmp_path / "model")]).stdout
+    text = CliRunner().invoke(cli, ["probe", str(tmp_path / "model")]).stdout
     assert "as a set (embed -> body_2 -> body_10 -> lm_head): eligible" in text
 
 
