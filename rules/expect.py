@@ -77,9 +77,13 @@ def fails(
 
 
 def matches(pattern: str, identifier: str) -> bool:
-    """Whether `pattern` names the model: by its identifier, by its recipe's table, or with `*`."""
-    table = identifier.rpartition("#")[2]
-    return pattern in (identifier, table) or ("*" in pattern and fnmatch.fnmatchcase(identifier, pattern))
+    """Whether `pattern` names the model, by its identifier or by its recipe's table; `*` stands for any text."""
+    names = (identifier, identifier.rpartition("#")[2])
+    if "*" not in pattern:
+        return pattern in names
+    # Brackets and question marks are part of identifiers.
+    form = pattern.replace("[", "[[]").replace("?", "[?]")
+    return any(fnmatch.fnmatchcase(name, form) for name in names)
 
 
 def _missing(name: str, models: Sequence[Model]) -> str:

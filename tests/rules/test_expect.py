@@ -4,7 +4,7 @@ import pytest
 
 from rules.audit import audit
 from rules.examples import DENSE, HYBRID, PINNED, query
-from rules.expect import Expectation, FailOn, broken, fails
+from rules.expect import Expectation, FailOn, broken, fails, matches
 from rules.facts import FileResult, FileStatus, GraphFacts, Scan
 from rules.fixes import judge_graph
 from rules.models import Model, models
@@ -18,12 +18,27 @@ def listed(facts: GraphFacts) -> tuple[Model, ...]:
     return models([judge_graph(graph(facts, recipe=ID))])
 
 
-@pytest.mark.parametrize("name", [ID, "x", "models/*", "*#x"])
+@pytest.mark.parametrize("name", [ID, "x", "models/*", "*#x", "x*", "*"])
 def test_a_model_goes_by_its_identifier_its_table_or_a_pattern(name: str) -> None:
     assert broken([Expectation(name, Verdict.ELIGIBLE)], listed(DENSE)) == ()
     (item,) = broken([Expectation(name, Verdict.ELIGIBLE)], listed(PINNED))
     assert item.got is Verdict.OUT
     assert item.message == f"{ID} must be eligible and is out"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "identifier", "holds"),
+    [
+        ("pine-kernels*", "models/pine/recipe.toml#pine-kernels-dynamic", True),
+        ("pine*dynamic", "models/pine/recipe.toml#pine-kernels-dynamic", True),
+        ("kernels*", "models/pine/recipe.toml#pine-kernels-dynamic", False),
+        ("export_*", "conversion/export_dense.py", False),
+        ("*[s1]*", "conversion/export.py[s1]", True),
+        ("*[s1]*", "conversion/export.py", False),
+    ],
+)
+def test_a_pattern_fits_the_whole_identifier_or_the_whole_table(pattern: str, identifier: str, holds: bool) -> None:
+    assert matches(pattern, identifier) is holds
 
 
 def test_unresolved_is_not_out() -> None:
