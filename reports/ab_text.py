@@ -7,7 +7,7 @@ from typing import Any
 
 from reports.wording import plural
 
-_WORDS = {"gains": "gains", "loses": "LOSES", "even": "not told apart from 1"}
+EFFECTS = {"gains": "gains", "loses": "LOSES", "even": "not told apart from 1"}
 
 
 def ab_lines(ab: Mapping[str, Any] | None, graph: str) -> Iterator[str]:
@@ -39,7 +39,7 @@ def _bed(bed: Mapping[str, Any]) -> Iterator[str]:
         yield f"      c_v by S at context {cost['context']} [{cost['scope']}]  {shown}"
         for reason in cost["reasons"]:
             yield f"      verify-cost refused: {reason}"
-    yield from _shipped(bed["shipped"])
+    yield from (f"      {line}" for line in shipped_lines(bed["shipped"]))
     valid = [row for row in bed["rows"] if row["status"] == "valid"]
     if valid:
         yield (
@@ -59,7 +59,7 @@ def _row(row: Mapping[str, Any]) -> str:
         f"      {row['drafter'][:8]:8} {row['policy']:11} {_number(row['tokens_per_forward']):>7} "
         f"{_number(row['mean_draft']):>6} {_number(row['accepted_per_round']):>6} {row['tokens_per_second']:>7.2f} "
         f"{_number(row['speedup']):>8}x {interval:>11} {predicted:>9} {row['host']['share']:>6.2%}  "
-        f"{_WORDS[row['effect']]}{lossless}{_rerun(row['rerun'])}"
+        f"{EFFECTS[row['effect']]}{lossless}{_rerun(row['rerun'])}"
     )
 
 
@@ -87,16 +87,17 @@ def _spoiled(bed: Mapping[str, Any]) -> Iterator[str]:
         yield f"      not run: {item['drafter']} {item['policy']}: {item['reason']}"
 
 
-def _shipped(shipped: Mapping[str, Any] | None) -> Iterator[str]:
+def shipped_lines(shipped: Mapping[str, Any] | None) -> Iterator[str]:
+    """How the loop without drafts stands to the runner that ships; nothing where it was not given."""
     if shipped is None:
         return
     if shipped["speed_agrees"] is not None:
         word = "agrees" if shipped["speed_agrees"] else "DISAGREES"
         yield (
-            f"      {word} with the shipped runner: {shipped['own_tok_s']:.2f} tok/s here, {shipped['tok_s']:.2f} "
+            f"{word} with the shipped runner: {shipped['own_tok_s']:.2f} tok/s here, {shipped['tok_s']:.2f} "
             f"there ({shipped['difference']:+.1%}, 1.5% allowed)"
         )
     if "text_agrees" in shipped:
         where = "" if shipped["text_agrees"] else f": they part at token {shipped['first_difference']}"
         word = "the same as" if shipped["text_agrees"] else "NOT"
-        yield f"      its text is {word} the shipped runner's over {shipped['compared']} tokens{where}"
+        yield f"its text is {word} the shipped runner's over {shipped['compared']} tokens{where}"

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reports import page_words, wording
+from reports import page_words, silence_words, wording
 from reports.decision_words import DECISIONS
 from reports.json_report import document
 from reports.review_rules import explained
@@ -91,6 +91,7 @@ def _environment() -> Environment:
         finalize=_finalize,
     )
     environment.globals["words"] = page_words
+    environment.globals["silence"] = silence_words
     environment.globals["decisions"] = DECISIONS
     environment.globals["plural"] = wording.plural
     environment.filters["ticked"] = _ticked

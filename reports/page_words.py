@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from reports.ab_text import EFFECTS, shipped_lines
 from reports.wording import NOT_KNOWN
 from rules.costs import Cost, DraftLength
 from rules.decision import Decision
@@ -225,18 +226,38 @@ def _run(values: Iterable[object]) -> str:
     return ", ".join(map(figure, items))
 
 
-def waiver(item: object) -> str:
-    """A waiver in one line: its own sentence, or what it holds."""
-    if not isinstance(item, Mapping):
-        return str(item)
-    if isinstance(item.get("message"), str):
-        return str(item["message"])
-    return ", ".join(f"{key} {value}" for key, value in listed(item))
-
-
 def sentence_case(text: str) -> str:
     """With a capital first; the rest stays, S is not s."""
     return text[:1].upper() + text[1:]
+
+
+AB = {"ok": "done", "refused": "refused", "interrupted": "interrupted, this is what there was until then"}
+
+
+def bed(held: Data) -> str:
+    """One workload of an A/B record and what made its rows valid."""
+    said = f"{held['name']}: a prompt of {held['prompt_tokens']} tokens, budget {held['budget']}"
+    if held["baseline_tok_s"] is not None:
+        said += f"; without drafts {held['baseline_tok_s']:.1f} tokens/s"
+    band = held["band"]
+    if band["reason"]:
+        return f"{said}; {band['reason']}."
+    how = "given" if band["given"] else "from anchors"
+    return f"{said}; a baseline is valid from {number(band['low'], 1)} to {number(band['high'], 1)} ({how})."
+
+
+def shipped(held: Data) -> tuple[str, ...]:
+    """How a workload's runs without drafts stand to the runner that ships."""
+    return tuple(shipped_lines(held.get("shipped")))
+
+
+def effect(word: str) -> str:
+    """What the interval of a speed-up says."""
+    return EFFECTS.get(word, word)
+
+
+def percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
 
 
 def lossless(value: bool | None, alone: bool | None) -> str:

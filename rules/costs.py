@@ -42,6 +42,8 @@ class Cost:
     avoid: tuple[int, ...]
     measure_next: tuple[int, ...]
     note: str = ""
+    during: str = ""
+    """The workload that a sweep of an A/B record was taken for; its context is the middle of that text."""
 
     @property
     def drawable(self) -> tuple[CostPoint, ...]:
@@ -60,10 +62,18 @@ class DraftLength:
     context: int | None
 
 
+def sweeps(graph: Data) -> Iterator[tuple[Data, str]]:
+    """The sweeps of a probe's graph and those of its A/B record, each with the workload that it was taken for."""
+    yield from ((cost, "") for cost in graph["verify_cost"])
+    for bed in (graph.get("ab") or {}).get("workloads", ()):
+        if bed["verify_cost"]:
+            yield bed["verify_cost"], f"{bed['name']}, budget {bed['budget']}"
+
+
 def costs_of_probe(probe: Data) -> Iterator[Cost]:
     """Every sweep of a probe's graphs, in its order."""
     for graph in probe["graphs"]:
-        for cost in graph["verify_cost"]:
+        for cost, during in sweeps(graph):
             stairs = cost.get("staircase") or {}
             refused = cost["status"] != "ok"
             yield Cost(
@@ -88,6 +98,7 @@ def costs_of_probe(probe: Data) -> Iterator[Cost]:
                 tuple(stairs.get("measure_next", ())),
                 f"{cost.get('repeats', '?')} rounds over all S, seed {cost.get('seed', '?')}, "
                 f"a cache of {cost.get('capacity') or '?'} rows",
+                during,
             )
 
 

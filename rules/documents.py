@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rules.costs import sweeps
 from rules.fixes import FixedBy
 from rules.verdict import Verdict
+from rules.waivers import State
 
 SCAN, PROBE, PLAN = "spec-audit.scan/1", "spec-audit.probe/1", "spec-audit.plan/1"
 
@@ -46,8 +48,27 @@ _ROW = {
     "interval": ([float], None),
     "predicted": _NUMBER,
     "lossless": bool,
+    "host": {"share": float},
+    "effect": str,
 }
-_AB = {"reasons": [str], "workloads": [{"name": str, "budget": int, "rows": [_ROW]}]}
+_AB = {
+    "status": str,
+    "reasons": [str],
+    "notes": [str],
+    "forced": bool,
+    "workloads": [
+        {
+            "name": str,
+            "prompt_tokens": int,
+            "budget": int,
+            "band": {"low": _NUMBER, "high": _NUMBER, "given": bool, "reason": str},
+            "baseline_tok_s": _NUMBER,
+            "verify_cost": (_COST, None),
+            "rows": [_ROW],
+            "not_run": [{"drafter": str, "policy": str, "reason": str}],
+        }
+    ],
+}
 _CHOICE = {
     "bundle": str,
     "workload": str,
@@ -56,6 +77,8 @@ _CHOICE = {
     "policies": [{"policy": str, "mean_c_v": float, "tokens_per_forward": float, "speedup": float}],
     "best": (str, None),
 }
+_WAIVER = {"state": str, "message": str}
+_BASELINE = ({"recorded": int, "known": int, "gone": int}, None)
 _SHAPES: dict[str, Any] = {
     SCAN: {
         "tool": {"name": str, "version": str},
@@ -137,6 +160,7 @@ _SHAPES: dict[str, Any] = {
 
 _VERDICTS = tuple(map(str, Verdict))
 _FIXES = tuple(map(str, FixedBy))
+_STATES = tuple(map(str, State))
 
 
 class DocumentError(ValueError):
@@ -151,13 +175,18 @@ def check(data: Any) -> str:
     _hold(data, _SHAPES[name], "")
     if name == SCAN:
         _references(data)
+        _hold(data.get("waivers", []), [_WAIVER], "waivers")
+        _hold(data.get("baseline"), _BASELINE, "baseline")
+        for waiver in data.get("waivers", []):
+            if waiver["state"] not in _STATES:
+                raise DocumentError(f"a waiver is in the state {waiver['state']!r}"[:120])
     elif name == PLAN:
         _hold(data.get("workloads", []), [_CHOICE], "workloads")
     elif name == PROBE:
         for graph in data["graphs"]:
             if graph.get("ab"):
                 _hold(graph["ab"], _AB, "ab")
-            for cost in graph["verify_cost"]:
+            for cost, _ in sweeps(graph):
                 if "staircase" in cost:
                     _hold(cost["staircase"], _STAIRS, "staircase")
     return str(name)

@@ -30,7 +30,8 @@ class Measured:
     """A run of the loop with drafts against the same run without. None: not measured, or not stated.
 
     `policy` says how many tokens are drafted (`K=2`, adaptive), `alone` whether a run that was not lossless is so when
-    it is run again by itself; `left_out` is why the figures do not count.
+    it is run again by itself; `left_out` is why the figures do not count, `not_run` why there are none. `host` is the
+    share of the time outside the forwards, `effect` what the interval says: gains, loses or even.
     """
 
     workload: str
@@ -47,6 +48,13 @@ class Measured:
     budget: int | None = None
     predicted: float | None = None
     left_out: str = ""
+    host: float | None = None
+    effect: str = ""
+    not_run: str = ""
+
+    @property
+    def counts(self) -> bool:
+        return not self.left_out and not self.not_run
 
 
 def predicted(table: Data) -> Iterator[Predicted]:
@@ -99,6 +107,17 @@ def measured(graph: Data, scope: str) -> Iterator[Measured]:
                 workload["budget"],
                 row["predicted"],
                 spoiled if row["status"] != "valid" else "",
+                row["host"]["share"],
+                str(row["effect"]),
+            )
+        for row in workload["not_run"]:
+            yield Measured(
+                str(workload["name"]),
+                str(row["policy"]),
+                scope,
+                str(row["drafter"]),
+                budget=workload["budget"],
+                not_run=str(row["reason"]),
             )
 
 

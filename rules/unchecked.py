@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rules.costs import Cost
+from rules.costs import Cost, sweeps
 from rules.speedups import Measured
 
 Data = Mapping[str, Any]
@@ -40,15 +40,23 @@ def _sentences(
     devices = [probe for probe in deciding if probe["scope"] == "device" and probe["status"] != "refused"]
     if deciding and not devices:
         yield "Nothing was run on a device: correctness there and every cost of a device are not known."
-    sweeps = [cost for probe in deciding for graph in probe["graphs"] for cost in graph["verify_cost"]]
-    timed = [sweep for sweep in sweeps if sweep["status"] == "ok"]
+    swept = [cost for probe in deciding for graph in probe["graphs"] for cost, _ in sweeps(graph)]
+    timed = [sweep for sweep in swept if sweep["status"] == "ok"]
     if not timed and not any(cost.status == "ok" for cost in costs):
         yield "The cost of a verify pass was not measured, so no draft length is recommended."
     elif len({sweep["context"] for sweep in timed}) == 1:
         context = timed[0]["context"]
         yield f"Costs were measured at one context length ({context} tokens); longer ones may move the steps."
-    if not runs:
-        yield "No run with drafts was timed against one without: the speed-up on a workload is not measured."
+    if not any(run.counts for run in runs):
+        spoiled = any(run.left_out for run in runs)
+        what = "No valid run" if spoiled else "No run"
+        yield f"{what} with drafts was timed against one without: the speed-up on a workload is not measured."
+    skipped: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        if run.not_run:
+            skipped.setdefault((f"{run.drafter} {run.policy}", run.not_run), []).append(run.workload)
+    for (what, why), workloads in skipped.items():
+        yield f"{what} was not run on {', '.join(dict.fromkeys(workloads))}: {why}."
 
 
 def _of_probe(probe: Data) -> Iterator[str]:
@@ -69,10 +77,11 @@ def _of_probe(probe: Data) -> Iterator[str]:
 
 
 def _of_costs(graph: Data) -> Iterable[str]:
-    for cost in graph["verify_cost"]:
+    for cost, during in sweeps(graph):
         if cost["status"] != "ok":
             why = "; ".join(cost["reasons"])
-            yield f"The costs of {graph['name']} at context {cost['context']} were refused: {why}."
+            where = f" ({during})" if during else ""
+            yield f"The costs of {graph['name']} at context {cost['context']}{where} were refused: {why}."
         elif (cost.get("plausibility") or {}).get("judged") is False:
             why = cost["plausibility"].get("why_not") or "no reason given"
             yield f"Whether the times of {graph['name']} are plausible was not judged: {why}."

@@ -129,10 +129,24 @@ def ab_row(policy: str = "K=7", **said: Any) -> dict[str, Any]:
         "predicted": 1.88,
         "lossless": True,
         "rerun": None,
+        "host": {"share": 0.012, "draft": 0.002, "argmax": 0.006, "bookkeeping": 0.004},
+        "effect": "gains",
         **said,
     }
 
 
-def ab(*rows: dict[str, Any], reasons: Sequence[str] = ()) -> dict[str, Any]:
-    """An A/B record of one workload."""
-    return {"reasons": list(reasons), "workloads": [{"name": "code", "budget": 256, "rows": list(rows)}]}
+def ab(*rows: dict[str, Any], reasons: Sequence[str] = (), **said: Any) -> dict[str, Any]:
+    """An A/B record of one workload; `said` is of the workload."""
+    bed = {
+        "name": "code",
+        "prompt_tokens": 251,
+        "budget": 256,
+        "band": {"low": 26.5, "high": 28.1, "given": False, "anchors": [27.2], "reason": ""},
+        "baseline_tok_s": 27.2,
+        "verify_cost": None,
+        "shipped": None,
+        "rows": list(rows),
+        "not_run": [],
+        **said,
+    }
+    return {"status": "ok", "reasons": list(reasons), "notes": [], "forced": False, "workloads": [bed]}

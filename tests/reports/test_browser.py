@@ -21,7 +21,7 @@ from tests.reports.browser import ARGUMENTS, REQUIRED, SHOTS, executable
 from tests.reports.large import large
 from tests.reports.probe_sample import ab, ab_row, cost, plan_of, probe
 from tests.reports.sample import sample
-from tests.reports.test_html import PAGES, hostile_page
+from tests.reports.test_html import PAGES, hostile_page, policy
 
 if importlib.util.find_spec("playwright") is None and REQUIRED not in os.environ:
     pytest.skip("Playwright is not installed (pip install '.[dev]')", allow_module_level=True)
@@ -47,10 +47,16 @@ def browser() -> Iterator[Any]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages as files: everything, everything large, everything hostile, nothing."""
     folder = tmp_path_factory.mktemp("pages")
-    data = document(audit(sample()))
+    data = document(audit(sample(), policy=policy()))
     device = probe(costs=[cost(context=848), cost(context=4096)])
     spoiled = ab_row("K=8", status="spoiled", spoiled=["the baseline left its band"])
-    device["graphs"][0]["ab"] = ab(ab_row(), spoiled, ab_row("adaptive:7", lossless=False))
+    device["graphs"][0]["ab"] = ab(
+        ab_row(),
+        spoiled,
+        ab_row("adaptive:7", lossless=False),
+        verify_cost=cost(context=379),
+        not_run=[{"drafter": "tree", "policy": "adaptive", "reason": "the staircase has no plateau"}],
+    )
     given = [
         Given(device, "device.json", "models/dense/recipe.toml#dense"),
         Given(probe("stray.aimodel", scope="interpreter"), "stray.json"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,15 @@ import pytest
 from reports.html import HtmlReport
 from reports.html import render as render_review
 from reports.json_report import document
-from rules.audit import audit
+from rules.audit import Policy, audit
+from rules.documents import check
 from rules.examples import DENSE
 from rules.expect import Expectation
-from rules.facts import Scan
+from rules.facts import Place, Scan
+from rules.fingerprints import fingerprints
 from rules.review import Given, review
 from rules.verdict import Verdict
+from rules.waivers import Waiver
 from tests.conftest import Snapshot
 from tests.reports.large import large
 from tests.reports.probe_sample import ab, ab_row, cost, gate, plan_of, probe
@@ -274,20 +278,112 @@ def test_a_large_page_is_small_enough() -> None:
 def test_measured_speedups_by_workload() -> None:
     data = probe()
     spoiled = ab_row("K=8", status="spoiled", spoiled=["the baseline left its band"], speedup=2.1)
-    failed = ab_row("K=4", lossless=False, interval=None, speedup=0.95, predicted=None)
+    failed = ab_row("K=4", lossless=False, interval=None, speedup=0.95, predicted=None, effect="even")
     data["graphs"][0]["ab"] = ab(ab_row(), spoiled, failed, ab_row("K=5", lossless=False, rerun={"lossless": True}))
     text = Page(full(data)).text
-    assert "code K=7 ngram 2.61 53.7 1.96× 1.90–2.01 yes 256 tokens 1.88×" in text
+    assert "code K=7 ngram 2.61 53.7 1.96× 1.90–2.01 gains yes 1.2% 256 tokens 1.88×" in text
     assert "code K=8 ngram 2.61 53.7 left out: the baseline left its band yes" in text
     assert "2.10×" not in text
-    assert "code K=4 ngram 2.61 53.7 0.95× NO 256 tokens -" in text
+    assert "code K=4 ngram 2.61 53.7 0.95× not told apart from 1 NO 1.2% 256 tokens -" in text
     assert "yes, when run again alone" in text
 
 
-def test_waivers_are_shown() -> None:
+def test_a_record_says_how_it_was_made_what_it_cost_and_what_was_not_run() -> None:
+    data = probe(scope="interpreter", costs=[])
+    said = {"tok_s": 27.0, "own_tok_s": 27.2, "speed_agrees": True, "difference": 0.0074}
+    skipped = [{"drafter": "tree", "policy": "adaptive", "reason": "the staircase has no plateau"}]
+    sweep = cost("interpreter", context=379)
+    data["graphs"][0]["ab"] = ab(ab_row(), verify_cost=sweep, shipped=said, not_run=skipped)
+    text = Page(full(data)).text
+    for line in (
+        "Runs with drafts against runs without: done Timed on the interpreter: no tokens per second and no speed-up of",
+        "code: a prompt of 251 tokens, budget 256; without drafts 27.2 tokens/s; a baseline is valid from 26.5 to 28.1",
+        "Agrees with the shipped runner: 27.20 tok/s here, 27.00 there (+0.7%, 1.5% allowed).",
+        "Cost of a verify pass, code, budget 256 interpreter, context 379",
+        "code (interpreter) adaptive tree - - not run: the staircase has no plateau - - 256 tokens -",
+        "tree adaptive was not run on code: the staircase has no plateau.",
+        "Costs were measured at one context length (379 tokens)",
+    ):
+        assert line in text, line
+    assert (
+        "The cost of a verify pass was not measured"
+        not in text[text.index("Runs with drafts") : text.index("Facts and")]
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"status": "refused", "reasons": ["gate rewind forbids it"], "workloads": []}, "without: refused gate rewind"),
+        ({"status": "interrupted"}, "without: interrupted, this is what there was until then"),
+        (
+            {"forced": True, "notes": ["losslessness caught it"]},
+            "forced, although a gate forbids it losslessness caught",
+        ),
+    ],
+)
+def test_a_record_that_is_not_whole(changes: dict[str, Any], line: str) -> None:
+    data = probe()
+    data["graphs"][0]["ab"] = {**ab(ab_row()), **changes}
+    assert line in Page(full(data)).text
+
+
+def test_only_spoiled_rows_measure_nothing() -> None:
+    data = probe()
+    data["graphs"][0]["ab"] = ab(ab_row(status="spoiled", spoiled=["contention"]))
+    assert "No valid run with drafts was timed against one without" in Page(full(data)).text
+
+
+def policy() -> Policy:
+    """Of the sample: one waiver in each state, and a baseline that knows one finding and lost another."""
+    waivers = (
+        Waiver(("static-query",), "the <old> phone", model="flag"),
+        Waiver(("moe",), "measured", model="nobody"),
+        Waiver(("hybrid-state",), "next year", model="*", expires=date(2026, 1, 31)),
+        Waiver(("row-kernel",), "", place=Place("toy.py", 4, "comment"), line=5, problem="it has no reason"),
+    )
+    tower = next(item for item in audit(sample()).graphs if item.graph.script == "tower.py")
+    known = frozenset((fingerprints(tower)[0], "gone"))
+    return Policy(waivers=waivers, baseline=known, today=date(2026, 2, 1))
+
+
+def test_waivers_and_the_baseline_are_shown_by_their_state() -> None:
+    page = HtmlReport().render(audit(sample(), policy=policy()))
+    text = Page(page).text
+    for said in (
+        "1 waiver in force, 1 waiver unusable, 1 waiver expired, 1 waiver stale, 1 known finding in the baseline:",
+        "In force 1 static-query (flag in the configuration) silences 1: the <old> phone",
+        "Stale: these silence nothing 1 moe (nobody in the configuration) silences nothing: remove it",
+        "Expired: these silence nothing any more 1 hybrid-state (* in the configuration) expired on 2026-01-31: look",
+        "Unusable: these silence nothing 1 row-kernel (toy.py:4) is not used: it has no reason",
+        "Baseline: 2 recorded findings; 1 known in this scan, 1 no longer there (--update-baseline forgets them).",
+    ):
+        assert said in text, said
+
+
+def test_a_silenced_finding_says_so_in_its_place_and_keeps_its_verdict() -> None:
+    data = document(audit(sample(), policy=policy()))
+    page = render_review(review(data))
+    section = page[page.index('<article id="m-models-flag-recipe-toml-flag"') :]
+    text = Page(section[: section.index("</article>")] + "</article>").text
+    assert "Waived: the <old> phone" in text
+    assert "Every reason for this verdict is waived or in the baseline" in text
+    whole = Page(page).text
+    assert "static-query (waived)" in whole
+    assert whole.count("Waived:") == 1
+    assert "In the baseline: not new." in whole
+    assert "(in the baseline)" in whole
+    assert Page(render(sample())).text.count("waived") == 0
+
+
+def test_without_waivers_and_in_a_report_that_knows_none() -> None:
     scan = document(audit(sample()))
-    assert "Waivers in force None." in Page(render_review(review(scan))).text
-    scan["waivers"] = [{"message": "static-query is waived: <old> phone"}, {"rule": "moe", "reason": "measured"}]
-    text = Page(render_review(review(scan))).text
-    assert "static-query is waived: <old> phone" in text
-    assert "rule moe, reason measured" in text
+    assert "No waivers. No baseline." in Page(render_review(review(scan))).text
+    del scan["waivers"], scan["baseline"]
+    for item in scan["graphs"]:
+        for finding in (*item["reasons"], *item["advice"]):
+            del finding["waived"], finding["known"]
+    for model in scan["models"]:
+        del model["silenced"]
+    assert check(scan)
+    assert "No waivers. No baseline." in Page(render_review(review(scan))).text

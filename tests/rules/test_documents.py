@@ -46,6 +46,9 @@ def test_no_report(data: Any) -> None:
         (("models", 0, "verdict"), "fine", "has the verdict 'fine'"),
         (("models", 0, "fixable_by"), "hope", "is fixable by 'hope'"),
         (("models", 0, "graphs"), "text", r"models\[0\].graphs is no list"),
+        (("waivers",), [{"state": "asleep", "message": "x"}], "a waiver is in the state 'asleep'"),
+        (("waivers",), [{"state": "stale"}], r"waivers\[0\] has no 'message'"),
+        (("baseline",), {"recorded": 1}, "baseline has no 'known'"),
     ],
 )
 def test_a_scan_that_was_edited(path: tuple[Any, ...], wrong: Any, says: str) -> None:

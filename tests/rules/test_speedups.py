@@ -9,17 +9,27 @@ from tests.reports.probe_sample import ab, ab_row, plan_of, probe
 
 def test_rows_by_workload() -> None:
     rows = list(measured({"ab": ab(ab_row(), ab_row("K=8", interval=None, lossless=False))}, "device"))
+    shown = {"host": 0.012, "effect": "gains"}
     assert rows == [
-        Measured("code", "K=7", "device", "ngram", 2.61, 53.7, 1.96, 1.9, 2.01, True, None, 256, 1.88),
-        Measured("code", "K=8", "device", "ngram", 2.61, 53.7, 1.96, None, None, False, None, 256, 1.88),
+        Measured("code", "K=7", "device", "ngram", 2.61, 53.7, 1.96, 1.9, 2.01, True, None, 256, 1.88, **shown),
+        Measured("code", "K=8", "device", "ngram", 2.61, 53.7, 1.96, None, None, False, None, 256, 1.88, **shown),
     ]
+    assert all(row.counts for row in rows)
 
 
 def test_what_is_spoiled_is_left_out_and_says_why() -> None:
     (row,) = measured({"ab": ab(ab_row(status="spoiled", spoiled=["the baseline left its band"]))}, "device")
     assert row.left_out == "the baseline left its band"
+    assert not row.counts
     (row,) = measured({"ab": ab(ab_row(status="spoiled"))}, "device")
     assert row.left_out == "spoiled"
+
+
+def test_what_was_not_run_says_why_and_has_no_figures() -> None:
+    skipped = [{"drafter": "tree", "policy": "adaptive", "reason": "no plateau"}]
+    (_, row) = measured({"ab": ab(ab_row(), not_run=skipped)}, "device")
+    assert row == Measured("code", "adaptive", "device", "tree", budget=256, not_run="no plateau")
+    assert not row.counts
 
 
 def test_a_failure_that_was_run_again_alone() -> None:
