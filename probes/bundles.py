@@ -15,6 +15,7 @@ from typing import Any
 INSTALL = "pip install 'spec-audit[coreai]'"
 _METADATA_LIMIT = 16 * 2**20
 _HASH_LIMIT = 2**31
+_TAKEN = "an .aimodel, an .mlpackage, an .mlmodelc, or a language bundle folder"
 _COREML = (".mlpackage", ".mlmodelc", ".mlmodel")
 _CHILD_KINDS = (".aimodel", *_COREML)
 
@@ -84,11 +85,9 @@ def read(path: Path) -> Bundle:
             assets = tuple(Asset(item.name, item) for item in packages)
             return Bundle(resolved, "coreml", assets, resolved.name, is_set=True)
         inside = sorted(item.name for item in resolved.iterdir() if item.suffix in _CHILD_KINDS)
-        hint = f"; it holds {', '.join(inside)}: probe one of those" if inside else ""
-        raise BundleError(f"{path}: a folder without metadata.json is no bundle{hint}")
-    raise BundleError(
-        f"{path}: a file is no bundle; give an .aimodel, an .mlpackage, an .mlmodelc, or a language bundle folder"
-    )
+        hint = f"it holds {', '.join(inside)}: probe one of those" if inside else f"give {_TAKEN}"
+        raise BundleError(f"{path}: a folder without metadata.json is no bundle; {hint}")
+    raise BundleError(f"{path}: a file is no bundle; give {_TAKEN}")
 
 
 def _aimodel(path: Path, role: str) -> Asset:

@@ -231,11 +231,12 @@ def _check(options: ProbeOptions) -> None:
 
 
 def _probe_status(report: dict[str, Any], fail_on: str) -> int:
-    if any(graph["ab"] and graph["ab"]["status"] == "interrupted" for graph in report["graphs"]):
+    loops = {graph["ab"]["status"] for graph in report["graphs"] if graph["ab"]}
+    if "interrupted" in loops:
         return INTERRUPTED
     if fail_on == "never":
         return OK
-    if any(graph["ab"] and graph["ab"]["status"] == "refused" for graph in report["graphs"]):
+    if "refused" in loops:
         return SOMETHING
     if report["status"] == "refused" or report["verdict"] == "refuted":
         return SOMETHING

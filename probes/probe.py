@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from probes import bundles, expected, package_set, report, steps
-from probes.ab.attempt import attempt, chosen
+from probes.ab.attempt import attempt, chosen, refuse
 from probes.backend import BACKENDS, TAKES
 from probes.bundles import INSTALL, Asset, Bundle, BundleError
 from probes.environment import bandwidth, environment
@@ -148,6 +148,9 @@ class _Probe:
             self._expected(runnable)
         if self.options.mode is Mode.AB and runnable:
             self._ab(chosen(runnable, self.bundle.decode))
+        elif self.options.mode is Mode.AB and subjects:
+            idle = chosen(subjects, self.bundle.decode)
+            refuse(idle, self.options, [f"the graph was not run: {idle.not_run}"])
         return self._document(subjects, [], False)
 
     def _supervise(

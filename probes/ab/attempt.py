@@ -38,23 +38,29 @@ def attempt(subject: Subject, options: ProbeOptions, serve: Serve, judge: Judge)
     assert options.ab is not None
     reasons = why_refused(subject)
     if reasons and not options.ab.force:
-        subject.ab = {
-            "status": "refused",
-            "reasons": reasons,
-            "notes": ["--force runs the loop all the same"],
-            "forced": False,
-            "not_lossless": [],
-            "settings": options.ab.as_json(),
-            "capacity": None,
-            "allocator": None,
-            "workloads": [],
-        }
+        refuse(subject, options, reasons, ["--force runs the loop all the same"])
         return
     ab = Ab(subject.name, options.ab_capacity(), options.ab, serve, judge, options.seed)
     ab.run()
     record = ab.record()
     broken = not_lossless(record)
     subject.ab = {**record, "forced": bool(reasons), "not_lossless": broken, "notes": _notes(reasons, record, broken)}
+
+
+def refuse(subject: Subject, options: ProbeOptions, reasons: Sequence[str], notes: Sequence[str] = ()) -> None:
+    """Leave the record of a loop that was asked for and not run."""
+    assert options.ab is not None
+    subject.ab = {
+        "status": "refused",
+        "reasons": list(reasons),
+        "notes": list(notes),
+        "forced": False,
+        "not_lossless": [],
+        "settings": options.ab.as_json(),
+        "capacity": None,
+        "allocator": None,
+        "workloads": [],
+    }
 
 
 def not_lossless(record: dict[str, Any]) -> list[str]:

@@ -52,6 +52,19 @@ def record_of(report: dict[str, Any]) -> dict[str, Any]:
     return dict(ab)
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="there it runs")
+def test_a_bundle_that_cannot_be_run_here_refuses_the_loop_that_was_asked_for(ids: Path) -> None:
+    package = ROOT / "examples" / "bundles" / "dense.mlpackage"
+    result = run(package, ids, "--format", "json")
+    record = record_of(report_of(result))
+    assert result.exit_code == 1
+    assert record["status"] == "refused"
+    assert record["reasons"] == [
+        "the graph was not run: Core ML runs on macOS only; `--backend reference` evaluates the program on any system"
+    ]
+    assert "ab on main: refused" in run(package, ids).stdout
+
+
 @pytest.mark.parametrize("name", ["dense", "dense_f16", "fixed", "masked_reads", "start", "one_a_row"])
 def test_lossless_on_every_valid_bundle(bundle: Callable[[str], Path], ids: Path, name: str) -> None:
     small = ("--budget", 20)
