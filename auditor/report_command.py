@@ -65,7 +65,9 @@ def report(files: tuple[str, ...], output: Path | None, source_url: str | None) 
         raise click.UsageError(_plain(str(error))) from None
     exits.write(render(found, shown, template), destination)
     for stray in found.strays:
-        exits.say(_plain(f"warning: {stray.source}: no model of the scan ships a bundle {stray.data['bundle']!r}"))
+        name = stray.data["bundle"]
+        hint = f"if one does, name it: {stray.source}#MODEL-ID"
+        exits.say(_plain(f"warning: {stray.source}: no model of the scan ships a bundle {name!r}; {hint}"))
     for cost in found.stray_costs:
         exits.say(_plain(f"warning: no model of the scan ships the bundle of the table {cost.label!r}"))
     groups = ", ".join(f"{len(models)} {decision}" for decision, models in found.groups)

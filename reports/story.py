@@ -31,7 +31,10 @@ def _model(models: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
         raise Unknown(f"{name!r} fits {len(found)} models: {', '.join(model['id'] for model in found[:5])}; name one")
     names = [part for model in models for part in (model["id"], model["id"].rpartition("#")[2])]
     close = difflib.get_close_matches(name, names, n=1)
-    raise Unknown(f"no model is called {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    listed = ", ".join(str(model["id"]) for model in models[:5]) or "none"
+    raise Unknown(
+        f"no model is called {name!r}; " + (f"did you mean {close[0]!r}?" if close else f"there are: {listed}")
+    )
 
 
 def _lines(model: Mapping[str, Any], graphs: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -171,7 +171,10 @@ def check(data: Any) -> str:
     """The schema of a report that has everything that is relied on; `DocumentError` otherwise."""
     name = data.get("schema") if isinstance(data, Mapping) else None
     if not isinstance(name, str) or name not in _SHAPES:
-        raise DocumentError(f"not a report of spec-audit: its schema is none of {', '.join(_SHAPES)}")
+        known = f"{', '.join(_SHAPES)}; --format json writes them"
+        if isinstance(name, str) and name.startswith("spec-audit."):
+            raise DocumentError(f"its schema is {name[:60]}, which this version does not read; it reads {known}")
+        raise DocumentError(f"not a report of spec-audit: its schema is none of {known}")
     _hold(data, _SHAPES[name], "")
     if name == SCAN:
         _references(data)

@@ -26,12 +26,15 @@ def test_what_our_own_code_writes_passes(data: dict[str, Any], schema: str) -> N
     assert check(data) == schema
 
 
-@pytest.mark.parametrize(
-    "data", [None, [], "x", {}, {"schema": "spec-audit.scan/2"}, {"schema": ["spec-audit.scan/1"]}]
-)
+@pytest.mark.parametrize("data", [None, [], "x", {}, {"schema": "other/1"}, {"schema": ["spec-audit.scan/1"]}])
 def test_no_report(data: Any) -> None:
     with pytest.raises(DocumentError, match="not a report of spec-audit"):
         check(data)
+
+
+def test_another_version_is_named() -> None:
+    with pytest.raises(DocumentError, match=r"spec-audit.scan/2, which this version does not read; it reads .*scan/1"):
+        check({**document(audit(sample())), "schema": "spec-audit.scan/2"})
 
 
 @pytest.mark.parametrize(
