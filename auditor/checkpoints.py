@@ -9,6 +9,7 @@ from typing import Any
 
 from auditor.modules import Statement
 from auditor.places import Site
+from auditor.seen import Seen
 from auditor.values import Const, Mapping, Seq, Unknown, Value
 
 _LIMIT = 1 << 20
@@ -19,6 +20,7 @@ class Checkpoints:
     """A folder that holds `<owner>/<name>/config.json` or `<name>/config.json`; None for none at hand."""
 
     folder: Path | None = None
+    seen: Seen = field(default_factory=Seen)
     _texts: dict[str, tuple[str, str] | None] = field(default_factory=dict)
 
     def text(self, name: str) -> tuple[str, str] | None:
@@ -35,6 +37,7 @@ class Checkpoints:
         for count in (2, 1):
             inner = "/".join([*parts[-count:], "config.json"])
             path = self.folder / inner
+            self.seen.whole(path)
             if len(parts) >= count and path.is_file() and path.stat().st_size <= _LIMIT:
                 try:
                     return f"{self.folder.name}/{inner}", path.read_text("utf-8")

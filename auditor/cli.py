@@ -130,7 +130,7 @@ def cli() -> None:
     "--no-cache",
     is_flag=True,
     default=None,
-    help="Neither read nor keep facts of earlier scans (none are kept so far).",
+    help="Neither read nor keep the results of earlier scans in the user's cache folder.",
 )
 @click.option(
     "--config",
@@ -183,9 +183,9 @@ def scan(
         cache=not (settings.no_cache if no_cache is None else no_cache),
         progress=exits.progress(),
     )
-    from auditor.scan import scan as run
+    from auditor.cache import cached
 
-    scanned = replace(run(request), root=shown)
+    scanned = replace(cached(request), root=shown)
     found = audit(scanned, settings.expect, policy.of(scanned, root, settings, level, ledger))
     found = replace(found, provenance=provenance(request, settings, config, recipes, checkpoints, libraries))
     exits.clear_progress()

@@ -43,6 +43,8 @@ def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
             env = env.redirect[name]
         found = env.names.get(name)
         if found is not None:
+            if env.module is not None and env.module.unread:
+                it.loader.recall(env.module, name)
             return found if type(found) is not Deleted else _deleted(it, found, frame, node)
         if env.module is not None:
             found = it.loader.name_in(it, env.module, name)
@@ -225,6 +227,7 @@ def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
         for k, e in source.entries.items():
             target.entries[k] = operators.over(target.entries.get(k), e)
         target.rest = target.rest or source.rest
+        it.remember(target)
         target.flags = target.flags | source.flags
     elif isinstance(source, Seq) and source.exact:
         for pair in source.items:
@@ -291,7 +294,7 @@ def _short_circuit(it: Interpreter, left: Value, stop: bool, node: cst.BooleanOp
         if len(kept) == len(left.options):
             return left
         if not kept and all(operators.truth(o) is (not stop) for o in left.options):
-            return _flagged(it.eval(node.right, frame), left)
+            return _flagged(it, it.eval(node.right, frame), left)
         maybe = [o for o in left.options if operators.truth(o) is not (not stop)]
         return it.choose([lambda: join_all(maybe), lambda: it.eval(node.right, frame)])
     known = operators.truth(left)
@@ -300,19 +303,20 @@ def _short_circuit(it: Interpreter, left: Value, stop: bool, node: cst.BooleanOp
     if known is not None:
         saved, it.conditions = it.conditions, it.conditions | left.flags
         try:
-            return _flagged(it.eval(node.right, frame), left)
+            return _flagged(it, it.eval(node.right, frame), left)
         finally:
             it.conditions = saved
     return it.choose([lambda: left, lambda: it.eval(node.right, frame)])
 
 
-def _flagged(value: Value, source: Value) -> Value:
+def _flagged(it: Interpreter, value: Value, source: Value) -> Value:
     """`value`, which depends on the flags of `source` too."""
     if not source.flags or source.flags <= value.flags:
         return value
     if isinstance(value, (Const, Pattern, Num, Tensor)):
         return replace(value, flags=value.flags | source.flags)
     if isinstance(value, (Seq, Mapping, Unknown)):
+        it.remember(value)
         value.flags = value.flags | source.flags
     return value
 
@@ -381,7 +385,7 @@ def _conditional(it: Interpreter, node: cst.IfExp, frame: Frame) -> Value:
                 lambda: narrowed(it, node.test, False, frame, lambda: it.eval(node.orelse, frame)),
             ]
         )
-    return _flagged(it.eval(node.body if known else node.orelse, frame), test)
+    return _flagged(it, it.eval(node.body if known else node.orelse, frame), test)
 
 
 def _attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:

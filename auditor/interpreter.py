@@ -141,6 +141,7 @@ class Interpreter:
     chosen_by: list[Value] = field(default_factory=list)
     imported: set[str] = field(default_factory=set)
     broke: set[bool] = field(default_factory=set)
+    flagged: dict[int, tuple[Value, frozenset[str], dict[str, Value] | None]] = field(default_factory=dict)
 
     # -- bounds -------------------------------------------------------------------------------------------------
 
@@ -158,12 +159,29 @@ class Interpreter:
         if not self.conditions or self.conditions <= value.flags:
             return value
         if isinstance(value, (Seq, Mapping, Instance, Unknown, Class, Function, Module)):
+            self.remember(value)
             value.flags = value.flags | self.conditions
             return value
         try:
             return replace(value, flags=value.flags | self.conditions)
         except TypeError:
             return value
+
+    def remember(self, value: Value) -> None:
+        """Call before the flags of a value change that may be a module's, and so other runs' as well."""
+        if id(value) not in self.flagged:
+            children = value.children if isinstance(value, Unknown) else None
+            self.flagged[id(value)] = (value, value.flags, children)
+            if isinstance(value, Unknown):
+                value.children = dict(value.children)
+
+    def forget(self) -> None:
+        """At the end of a run: what it has flagged is as it was."""
+        for value, flags, children in self.flagged.values():
+            value.flags = flags
+            if isinstance(value, Unknown) and children is not None:
+                value.children = children
+        self.flagged.clear()
 
     # -- worlds -------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from auditor.archives import ZipTree
 from auditor.overlays import PatchLayer
+from auditor.seen import Seen
 from auditor.trees import EMPTY, IMPORT_ROOTS, FolderTree, Listing, Tree, Unreadable, is_file, is_folder, merge
 
 
@@ -157,15 +158,17 @@ class Libraries:
         return owner.read(path)
 
 
-def open_library(path: Path, name: str, below: Libraries) -> Layer:
+def open_library(path: Path, name: str, below: Libraries, seen: Seen | None = None) -> Layer:
     """One library by what it is: a folder, a `.patch` or `.diff`, a wheel or a zip file.
 
     Raises `Unreadable` when it is missing or none of these.
     """
+    seen = Seen() if seen is None else seen
     if path.is_dir():
-        return TreeLayer(FolderTree(path), name)
+        return TreeLayer(FolderTree(path, seen), name)
     if not path.is_file():
         raise Unreadable(name, "no such file or folder: give --library an existing path")
+    seen.whole(path)
     if path.suffix in (".whl", ".zip"):
         return TreeLayer(ZipTree(path, name), name)
     if path.suffix in (".patch", ".diff"):

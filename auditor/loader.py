@@ -53,7 +53,7 @@ class Loader:
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     modules: dict[str, Module] = field(default_factory=dict)
     indexed: dict[str, ModuleSource] = field(default_factory=dict)
-    externals: dict[str, External] = field(default_factory=dict)
+    externals: dict[tuple[str, tuple[Site, ...]], External] = field(default_factory=dict)
     literals: dict[int, Value] = field(default_factory=dict)
     dirty: bool = False
     argv_read: bool = False
@@ -110,6 +110,8 @@ class Loader:
         """A module-level name, evaluating the statements that make it when they have not been yet."""
         found = module.env.names.get(name)
         if found is not None:
+            if module.unread:
+                self.recall(module, name)
             return found
         source: ModuleSource = module.source
         numbers = source.binders.get(name)
@@ -132,6 +134,7 @@ class Loader:
         if not self.dirty:
             it.heap.frames, it.heap.pending = [], []
         it.conditions, it.maybe_raised = frozenset(), []
+        outer, self.unread = self.unread, {}
         frame = Frame(module.env, statement, module)
         try:
             it.run_block(statement.nodes, frame)
@@ -140,7 +143,17 @@ class Loader:
         finally:
             it.heap.frames, it.heap.pending, it.conditions, it.maybe_raised = frames, pending, conditions, raised
             module.pending.discard(number)
+            inner, self.unread = self.unread, outer
+            for name in statement.binds if inner else ():
+                module.unread.setdefault(name, {}).update(inner)
+            for top, site in inner.items():
+                outer.setdefault(top, site)
         return True
+
+    def recall(self, module: Module, name: str) -> None:
+        """A run uses a name that an earlier run has made: it depends on the same imports without a source."""
+        for top, site in module.unread.get(name, {}).items():
+            self.unread.setdefault(top, site)
 
     def modified(self, module: Module) -> None:
         """A run has set an attribute of a module from outside."""
@@ -192,8 +205,11 @@ class Loader:
         source: ModuleSource = module.source
         if not self.sources.audited(path):
             for number in (n for n, s in enumerate(source.statements) if s.registers and n not in module.pending):
-                if not module.env.names.keys() & source.statements[number].binds:
+                made = module.env.names.keys() & source.statements[number].binds
+                if not made:
                     self._run(it, module, number)
+                for name in sorted(made) if module.unread else ():
+                    self.recall(module, name)
             return
         if not source.ordered and not any(s.effects or s.registers for s in source.statements):
             return
@@ -328,9 +344,9 @@ class Loader:
             return known
         if dotted.startswith("transformers.") and dotted.endswith("ForCausalLM"):
             return self.natives["transformers.AutoModelForCausalLM"]
-        found = self.externals.get(dotted)
+        found = self.externals.get((dotted, places))
         if found is None:
-            found = self.externals[dotted] = External(dotted, places=places)
+            found = self.externals[dotted, places] = External(dotted, places=places)
         return found
 
     def patch_external(self, it: Interpreter, dotted: str, value: Value) -> None:

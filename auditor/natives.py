@@ -13,6 +13,7 @@ from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
 from auditor.loader import Loader
 from auditor.places import Site
+from auditor.seen import Seen
 from auditor.sources import Sources
 from auditor.torch import layers, methods, modules, transformers
 from auditor.values import Args, ExternalObject, Native, Value
@@ -43,8 +44,7 @@ def natives() -> dict[str, Value]:
     }
 
 
-def make_loader(sources: Sources, checkpoints: Path | None = None) -> Loader:
+def make_loader(sources: Sources, checkpoints: Path | None = None, seen: Seen | None = None) -> Loader:
     t = tables()
-    return Loader(
-        sources, natives(), builtin_names(), t.packages, t.keeps_module, t.harmless, t.data, Checkpoints(checkpoints)
-    )
+    configurations = Checkpoints(checkpoints, Seen() if seen is None else seen)
+    return Loader(sources, natives(), builtin_names(), t.packages, t.keeps_module, t.harmless, t.data, configurations)

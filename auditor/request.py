@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from auditor.recipes import RecipeSettings
+from auditor.seen import Seen
 
 Progress = Callable[[int, int, str], None]
 """Called with (done, total, path); both numbers count the files or runs of one stage."""
@@ -19,6 +20,7 @@ class ScanRequest:
     `root` is the audited folder: paths in the report are relative to it. `paths` are the files and folders below it to
     audit, `(root,)` for all of it. `libraries` are laid over each other in this order. `checkpoints` is a folder of
     `config.json` files. `jobs` counts processes; `cache` allows facts to be kept between scans, outside the tree.
+    `seen` is told what the scan depends on.
     """
 
     root: Path
@@ -29,3 +31,4 @@ class ScanRequest:
     jobs: int = 1
     cache: bool = True
     progress: Progress | None = None
+    seen: Seen = field(default_factory=Seen, compare=False)

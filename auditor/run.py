@@ -124,6 +124,7 @@ def _run(
             it.heap.pending.pop()
         while it.heap.frames:
             it.heap.undo(it.heap.frames.pop())
+        it.forget()
     problems = tuple(m for m, _ in sinks.problems)
     unread = tuple((name, site.place(f"the import of `{name}`")) for name, site in sorted(loader.unread.items()))
     result = Result(

@@ -125,8 +125,8 @@ class _Scanner:
     def run(self) -> Scan:
         r = self.request
         only = () if r.paths == (r.root,) else tuple(p.absolute() for p in r.paths)
-        self.sources = Sources(r.root, r.libraries, only)
-        self.loader = make_loader(self.sources, r.checkpoints)
+        self.sources = Sources(r.root, r.libraries, only, r.seen)
+        self.loader = make_loader(self.sources, r.checkpoints, r.seen)
         found = candidates.find(self.sources, self.loader.source_of)
         recipes, broken = discover(self.sources, r.recipes)
         self.warnings += [str(b) for b in broken]
@@ -173,6 +173,7 @@ class _Scanner:
             except (Unreadable, SyntaxProblem) as error:
                 found = str(error)
             except Exception as error:  # a file that crashes the evaluator is a result, and the rest still runs
+                self.request.seen.spoil()
                 found = f"the evaluator failed on this file ({type(error).__name__}: {error})"
             self.results[key] = found
         return found

@@ -13,6 +13,7 @@ from pathlib import Path
 from auditor.entry_points import console_scripts
 from auditor.imports import Finder, Found, Place, module_file
 from auditor.libraries import Layer, Libraries, open_library
+from auditor.seen import Seen
 from auditor.trees import FolderTree, Unreadable, decode, is_file, is_folder
 
 __all__ = ["SourceFile", "Sources", "Unreadable"]
@@ -43,18 +44,21 @@ class Sources:
     A library may be a source tree, a site-packages folder, a folder of added files, a unified diff over the libraries
     before it, a wheel or a zip file; later ones win, file by file. Nothing outside the root and the libraries is read,
     but for the `pyproject.toml` and `setup.cfg` of a library's two parents. Raises `Unreadable` for a library that is
-    missing or is none of these, `ValueError` for an `only` that is not below the root.
+    missing or is none of these, `ValueError` for an `only` that is not below the root. `seen` is told of all of it.
     """
 
-    def __init__(self, root: Path, libraries: Sequence[Path] = (), only: Sequence[Path] = ()) -> None:
-        self.tree = FolderTree(root)
+    def __init__(
+        self, root: Path, libraries: Sequence[Path] = (), only: Sequence[Path] = (), seen: Seen | None = None
+    ) -> None:
+        self._seen = Seen() if seen is None else seen
+        self.tree = FolderTree(root, self._seen)
         self.root = self.tree.root
         self._only = tuple(self._inside(path) for path in only)
         self._library_paths = tuple(Path(os.path.realpath(path)) for path in libraries)
         layers: list[Layer] = []
         for path in self._library_paths:
             name = self._library_name(path, [layer.name for layer in layers])
-            layers.append(open_library(path, name, Libraries(layers)))
+            layers.append(open_library(path, name, Libraries(layers), self._seen))
         self.libraries = Libraries(layers)
         # Longest first: a library may lie inside another.
         self._by_name = sorted(layers, key=lambda layer: -len(layer.name))
@@ -244,7 +248,7 @@ class Sources:
         for path, layer in zip(self._library_paths, self.libraries.layers, strict=True):
             for parent in reversed(path.parents[:2] if path.is_dir() else ()):
                 # A project further up may be anybody's: its commands count when their module is in a library.
-                outer = console_scripts(FolderTree(parent), installed=False)
+                outer = console_scripts(FolderTree(parent, self._seen), installed=False)
                 scripts |= {name: target for name, target in outer.items() if self._in_library(target[0])}
             scripts |= console_scripts(layer)
         return scripts

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from auditor.seen import Seen
+
 LIMIT = 4 * 1024 * 1024
 """Bytes of the largest file that is read: the largest hand-written module known is a tenth of it."""
 
@@ -98,10 +100,11 @@ def is_folder(tree: Tree, path: str) -> bool:
 
 
 class FolderTree:
-    """A folder on disk. Links are followed as long as they stay inside it."""
+    """A folder on disk. Links are followed as long as they stay inside it. `seen` is told what is listed and read."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, seen: Seen | None = None) -> None:
         self.root = Path(os.path.realpath(root))
+        self._seen = Seen() if seen is None else seen
         self._listings: dict[str, Listing] = {"": self._scan("")}
 
     def listing(self, folder: str) -> Listing:
@@ -121,6 +124,11 @@ class FolderTree:
         return found
 
     def _scan(self, folder: str) -> Listing:
+        found = self._list(folder)
+        self._seen.folder(str(self.root), folder, (found.files, found.folders, found.links), found.refused)
+        return found
+
+    def _list(self, folder: str) -> Listing:
         files: list[str] = []
         folders: list[str] = []
         links: list[str] = []
@@ -161,9 +169,12 @@ class FolderTree:
             with Path(self.root / path).open("rb") as stream:
                 data = stream.read(LIMIT + 1)
         except OSError as error:
+            self._seen.unreadable(str(self.root), path, _reason(error))
             raise Unreadable(path, _reason(error)) from error
         if len(data) > LIMIT:
+            self._seen.unreadable(str(self.root), path, too_large())
             raise Unreadable(path, too_large())
+        self._seen.file(str(self.root), path, data)
         return data
 
 

@@ -183,12 +183,16 @@ class Env:
 
 @dataclass(slots=True, eq=False)
 class Module(Value):
-    """A module of the audited tree or of a library; names are evaluated when they are first looked up."""
+    """A module of the audited tree or of a library; names are evaluated when they are first looked up.
+
+    `unread` has, for a name, the imports without a source that its making met.
+    """
 
     name: str
     env: Env
     source: Any  # auditor.modules.ModuleSource
     pending: set[int] = field(default_factory=set)
+    unread: dict[str, dict[str, Site]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
