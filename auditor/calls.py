@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -148,7 +149,18 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
         reason, f"{name}()", "data" if reads else "", places=places, flags=merge_flags([function, *args.all()])
     )
     taint(it, args, Unknown(reason, places=places))
+    if site is not None and not reads:
+        _written_unread(it, args.all(), reason, site)
     return result
+
+
+def _written_unread(it: Interpreter, values: Iterable[Value], reason: str, site: Site) -> None:
+    """A call that nobody can read may write to the states that it receives."""
+    for v in values:
+        if isinstance(v, Tensor) and v.base is not None and v.base.watched and it.events is not None:
+            it.events.written(v, site, None, unclear=f"is handed to code that nobody can read: {reason}")
+        elif isinstance(v, Seq):
+            _written_unread(it, v.items, reason, site)
 
 
 def taint(it: Interpreter, args: Args, cause: Unknown) -> None:

@@ -291,6 +291,10 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
         case Tensor():
             if it.events is not None:
                 it.events.written(obj, site, key, value)
+            if obj.base is None:
+                from auditor.torch.ops import filled_in
+
+                filled_in(obj, value)
         case Instance(cls=NativeClass(methods=methods)) if "__setitem__" in methods:
             it.call(it.get(obj, "__setitem__", site), Args([key, value]), site)
         case Instance(payload=(Seq() | Mapping()) as inner):

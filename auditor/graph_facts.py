@@ -286,8 +286,9 @@ def _states(
         source = declared.get(by_input.get(name, ""))
         states.append(_state(d, name, source, outcome))
     known = {(declared[i].parameter or i) for i in by_input.values() if i in declared} | set(names)
-    undeclared = [s for n, s in written.items() if n not in known and s.role in ("input", "buffer")]
-    if len(undeclared) > len(names) - len(by_input):
+    undeclared = [s for n, s in written.items() if n not in known and s.role in ("input", "buffer", "attribute")]
+    left = [n for n in names if n not in by_input and n not in written]
+    if len(undeclared) > len(left):
         states += [_undeclared(d, s, outcome) for s in undeclared]
     states += _through_outputs(d, outcome, set(by_input.values()))
     states += [
@@ -359,6 +360,9 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome)
             Role.UNKNOWN,
             f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move",
         )
+    unclear = next((w for w in outcome.events.writes if w.storage.name in mine and w.unclear), None)
+    if unclear is not None and role.is_kv:
+        role, reason = Role.UNKNOWN, f"`{name}` {unclear.unclear} ({unclear.site.place()})"
     places = evidence(d.site, d.state_source, source.value if source is not None else None)
     return State(name, role, places, reason, shape)
 

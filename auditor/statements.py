@@ -113,7 +113,7 @@ def _augmented(it: Interpreter, node: cst.AugAssign, frame: Frame) -> Signal:
         old.rest = old.rest or more.rest
         return None
     if isinstance(old, Tensor) and old.base is not None and it.events is not None:
-        it.events.written(old, site, None)
+        it.events.written(old, site, None, old)
     assign(it, node.target, binary(it, op, old, operand, site), frame)
     return None
 

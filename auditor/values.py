@@ -332,7 +332,7 @@ class Storage:
     """
 
     name: str
-    role: str = ""  # input | buffer | parameter
+    role: str = ""  # input | buffer | parameter | attribute (a tensor that is no buffer)
     watched: bool = False
     shape: tuple[Dim, ...] | None = None
 

@@ -9,7 +9,7 @@ from auditor import dims, operators
 from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Value, as_dim, merge_places
+from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Unknown, Value, as_dim, merge_places
 from rules.facts import Role
 
 Example = Mapping[dims.Atom, int]
@@ -21,13 +21,17 @@ INPUT = "input"
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An in-place write. `wraps`: a remainder went into the position; `own`: the value comes from the storage."""
+    """An in-place write. `wraps`: a remainder went into the position; `own`: the value comes from the storage.
+
+    `unclear` says why nobody can tell which rows hold what after the write.
+    """
 
     storage: Storage
     site: Site
     wraps: bool
     whole: bool
     own: bool = False
+    unclear: str = ""
 
 
 @dataclass(slots=True)
@@ -86,15 +90,18 @@ class Events:
         d = as_dim(v)
         return dims.at(d, self.example or {}) if d is not None else None
 
-    def written(self, target: Tensor, site: Site, key: Value | None, value: Value | None = None) -> None:
+    def written(
+        self, target: Tensor, site: Site, key: Value | None, value: Value | None = None, unclear: str = ""
+    ) -> None:
         """`target` (a view of a storage) is written in place, at `key` when it is an item assignment."""
         if target.base is None:
             return
-        wraps = "wraps" in target.tags or _wraps(key)
+        wraps = "wraps" in target.tags or wraps_at(key)
         whole = (key is None or _covers(key)) and is_layer(target)
         own = isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
         wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
-        self.writes.append(Write(target.base, site, wraps, whole, own))
+        unclear = unclear or _unclear(target, key, value, whole)
+        self.writes.append(Write(target.base, site, wraps, whole, own, unclear))
 
 
 def _differs(v: Value) -> bool:
@@ -126,10 +133,44 @@ def is_layer(t: Tensor) -> bool:
     )
 
 
-def _wraps(key: Value | None) -> bool:
+def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool) -> str:
+    if "chosen" in target.tags or _chosen(key):
+        return "is written at a position that a condition chooses"
+    unread = _unread(key)
+    if unread is not None:
+        return f"is written at a position that is not known: {unread.reason}"
+    if not isinstance(value, Tensor) or whole:
+        return ""
+    if value.base is target.base:
+        return "is written in part from itself"
+    if value.cuts and value.shape is not None and not any(map(dims.depends_on_query, value.shape)):
+        return "takes one row of the query, whatever its length"
+    return ""
+
+
+def _chosen(key: Value | None) -> bool:
+    if isinstance(key, (Seq, Union)):
+        return any(map(_chosen, key.items if isinstance(key, Seq) else key.options))
+    return isinstance(key, Tensor) and "chosen" in key.tags
+
+
+def _unread(key: Value | None) -> Unknown | None:
+    """What nobody could read of a position; an unknown number of the configuration is a number all the same."""
+    match key:
+        case Seq(items=items) | Union(options=items):
+            return next((u for u in map(_unread, items) if u is not None), None)
+        case Tensor(reason=Unknown() as reason) if reason.kind != "data":
+            return reason
+        case Unknown() if key.kind not in ("int", "data"):
+            return key
+    return None
+
+
+def wraps_at(key: Value | None) -> bool:
+    """Whether a remainder goes into a position."""
     match key:
         case Seq(items=items):
-            return any(_wraps(i) for i in items)
+            return any(wraps_at(i) for i in items)
         case Tensor(tags=tags):
             return "wraps" in tags
         case None:

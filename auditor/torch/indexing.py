@@ -8,6 +8,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
+from auditor.torch.events import wraps_at
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value
@@ -68,6 +69,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         out[index_at:index_at] = broadcast(indices)
     made = result(tuple(out), tensor, *(p for p in parts if isinstance(p, Tensor)), site=site)
     made.base = tensor.base
+    if made.base is not None and wraps_at(key):
+        made.tags = made.tags | {"wraps"}
     if "grown" in made.tags and any(isinstance(p, Seq) for p in parts):
         made.tags = made.tags | {"moved"}
     if cut:

@@ -22,7 +22,7 @@ copy detach contiguous cpu cuda clone requires_grad_ data alias numpy pin_memory
 view_as_complex resolve_conj to_dense dequantize
 """
 _BROADCAST = """
-add sub subtract mul multiply div divide true_divide floor_divide pow float_power maximum minimum fmax fmin atan2 lerp
+add mul multiply div divide true_divide pow float_power maximum minimum fmax fmin atan2 lerp
 addcmul addcdiv eq ne lt le gt ge not_equal greater less greater_equal less_equal equal_ logical_and logical_or
 logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift clamp clip clamp_min clamp_max
 hypot copysign rsub xlogy where_ __and__ __or__
@@ -50,6 +50,9 @@ OPS: dict[str, ops.Op] = {
     "bool": ops.cast("bool"),
     "astype": ops.converted,
     "remainder": ops.modulo,
+    "floor_divide": ops.floored,
+    "sub": ops.subtracted,
+    "subtract": ops.subtracted,
     "fmod": ops.modulo,
     "where": ops.where,
     "max": ops.extremum,

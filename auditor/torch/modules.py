@@ -87,6 +87,8 @@ def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
         and it.events is None
     ):
         return NONE  # weights read from a checkpoint fit the parameter that they fill
+    if isinstance(value, Tensor) and value.base is None and it.events is None:
+        value = named_storage(value, name, "attribute")
     obj.attrs[name] = value
     return NONE
 

@@ -11,7 +11,7 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import shapes
-from auditor.torch.events import is_layer
+from auditor.torch.events import is_layer, wraps_at
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import (
     as_tensor,
@@ -147,8 +147,10 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     if op == "@":
         return matmul(it, Args([a, b]), site)
     made = combine([a, b], site)
-    if op in ("%", "&"):
+    if op in ("%", "&") or (op == "-" and isinstance(b, Tensor) and "floored" in b.tags):
         made = tagged(made, "wraps")
+    elif op == "//":
+        made = tagged(made, "floored")
     elif op in ("<", "<=", ">", ">=", "==", "!="):
         made.dtype = "bool"
     if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
@@ -160,6 +162,16 @@ def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
     return tagged(combine(args.pos, site), "wraps")
 
 
+def floored(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return tagged(combine(args.pos, site), "floored")
+
+
+def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = combine([*args.pos, *(args.kw[k] for k in ("other",) if k in args.kw)], site)
+    taken = args.get(1, "other")
+    return tagged(made, "wraps") if isinstance(taken, Tensor) and "floored" in taken.tags else made
+
+
 def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(args.pos) + len(args.kw) < 3:
         return unknown_tensor("the positions where a condition holds", site, *args.pos)
@@ -167,6 +179,8 @@ def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     for v in args.pos[1:]:
         if isinstance(v, Tensor) and v.shape == made.shape:
             made = _in_place_of(v, made)  # a masked choice keeps rows in their places
+    if any(isinstance(v, Tensor) and v.dtype.startswith(("int", "uint")) for v in args.pos[1:]):
+        return tagged(made, "chosen")
     return made
 
 
@@ -177,7 +191,8 @@ def in_place(op: Op) -> Op:
         t = first(args)
         if site is not None and it.events is not None:
             partial = op is scattered
-            key = next((a for a in args.pos[1:] if isinstance(a, (Seq, Tensor)) and partial), None)
+            given = [a for a in args.pos[1:] if isinstance(a, (Seq, Tensor, Unknown)) and partial]
+            key = next((a for a in given if isinstance(a, Unknown)), given[0] if given else None)
             value = args.pos[1] if op is copy_shape and len(args.pos) > 1 else t if op is broadcasting else None
             it.events.written(t, site, key if partial else None, value)
         made = op(it, args, site)
@@ -407,7 +422,13 @@ def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or counts is None:
         return unknown_tensor("repeat() with counts that are not known", site, t)
     pad = (1,) * (len(counts) - len(t.shape))
-    return result(tuple(dims.mul(d, c) for d, c in zip((*pad, *t.shape), counts, strict=True)), t, site=None)
+    made = result(tuple(dims.mul(d, c) for d, c in zip((*pad, *t.shape), counts, strict=True)), t, site=None)
+    return _mixed(made, t)
+
+
+def _mixed(made: Tensor, *parts: Tensor) -> Tensor:
+    """`made`, tagged when one row of the query was spread over all of its rows, or stands among rows of another kind."""
+    return tagged(made, "mixed-rows") if made.shape is not None and any(spreads(p, made.shape) for p in parts) else made
 
 
 def repeat_interleave(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -416,9 +437,10 @@ def repeat_interleave(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("repeat_interleave() with counts that are not known", site, t)
     if axis is None:
         return result((dims.mul(dims.product(t.shape), count),), t, site=None)
-    return result(
+    made = result(
         shapes.replace(t.shape, axis, dims.mul(t.shape[shapes.normal(axis, len(t.shape))], count)), t, site=None
     )
+    return _mixed(made, t)
 
 
 def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -430,6 +452,8 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
         return made
     axis = shapes.normal(axis, len(t.shape))
     made = _viewed(t, shapes.replace(t.shape, axis, length))
+    if made.base is not None and wraps_at(args.get(2, "start")):
+        made = tagged(made, "wraps")
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
         made.cuts = (*made.cuts, site)
     return made
@@ -441,6 +465,8 @@ def select(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("select() of an axis that is not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
     made = _viewed(t, shapes.drop(t.shape, axis))
+    if made.base is not None and wraps_at(args.get(2, "index")):
+        made = tagged(made, "wraps")
     if dims.depends_on_query(t.shape[axis]) and site is not None:
         made.cuts = (*made.cuts, site)
     return made
@@ -499,7 +525,7 @@ def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
                 shape[n] = shapes.broadcast_dim(shape[n], (t.shape or ())[n])
     made = result(shapes.replace(tuple(shape), axis, total), *known, site=None)
     made.tags = made.tags | _moved(known, axis, made.shape)
-    return made
+    return _mixed(made, *known)
 
 
 def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset[str]:
@@ -614,7 +640,7 @@ def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
     for n in range(0, len(amounts) - 1, 2):
         axis = len(shape) - 1 - n // 2
         shape[axis] = dims.add(shape[axis], dims.add(amounts[n], amounts[n + 1]))
-    return result(tuple(shape), t, site=None)
+    return _mixed(result(tuple(shape), t, site=None), t)
 
 
 # -- products ---------------------------------------------------------------------------------------------------
@@ -881,6 +907,20 @@ def glu(it: Interpreter, args: Args, site: Site | None) -> Value:
     return result(shapes.replace(t.shape, n, dims.floordiv(t.shape[n], 2)), t, site=None)
 
 
+def filled_in(t: Tensor, value: Value) -> None:
+    """`t[...] = value` for a tensor that `forward` has made: what is to be said of the value holds of `t` from now on."""
+    if not isinstance(value, Tensor):
+        if isinstance(value, Unknown) and not is_scalar(value):
+            t.reason = t.reason or value
+        return
+    t.tags |= value.tags
+    if value.reason is not None and value.reason.kind != "data":
+        t.reason = t.reason or value.reason
+    if t.shape is not None and spreads(value, t.shape):
+        t.tags |= {"mixed-rows"}
+        t.cuts = (*t.cuts, *(c for c in value.cuts if c not in t.cuts))
+
+
 def storage(name: str, role: str, watched: bool = False, shape: Shape | None = None) -> Storage:
     return Storage(name, role, watched, shape)
 
@@ -888,7 +928,10 @@ def storage(name: str, role: str, watched: bool = False, shape: Shape | None = N
 def scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A functional write at given positions: the rows that it leaves alone are the old ones, in their places."""
     t = first(args)
-    made = result(t.shape, t, *(a for a in args.pos[1:] if isinstance(a, Tensor)), site=None)
+    parts = [a for a in args.pos[1:] if isinstance(a, Tensor)]
+    made = _mixed(result(t.shape, t, *parts, site=None), *parts)
+    if any(map(wraps_at, (*args.pos[1:], *args.kw.values()))):
+        return tagged(made, "moved")
     return _in_place_of(t, made)
 
 
