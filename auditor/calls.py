@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -62,16 +63,17 @@ _yielding: dict[int, tuple[Any, bool]] = {}
 def _yields(body: Any) -> bool:
     found = _yielding.get(id(body))
     if found is None or found[0] is not body:
-        found = _yielding[id(body)] = (body, _contains_yield(body))
+        found = _yielding[id(body)] = (body, contains_yield(body))
     return found[1]
 
 
-def _contains_yield(node: Any) -> bool:
+def contains_yield(node: Any) -> bool:
+    """Whether a statement of a function makes it a generator."""
     if isinstance(node, cst.Yield):
         return True
     if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
         return False
-    return any(_contains_yield(c) for c in node.children)
+    return any(contains_yield(c) for c in node.children)
 
 
 def make_decorated(it: Interpreter, node: cst.FunctionDef, frame: Frame) -> Value:
@@ -95,8 +97,53 @@ def _decorate(it: Interpreter, decorator: cst.Decorator, function: Value, frame:
     if isinstance(value, (Function, Bound, Class, Native, NativeClass, Instance)):
         result = it.call(value, Args([function]), site)
         return function if isinstance(result, Unknown) and isinstance(value, (Native, NativeClass)) else result
-    # a decorator that cannot be read keeps the function: wrappers that change shapes are not written this way
+    if isinstance(function, Function) and not _keeps(it.eval(target, frame)):
+        name = expr_name(target)
+        reason = f"the decorator `{name}` of `{function.name}` cannot be read"
+        function.wrapped = Unknown(reason, name, places=(site,))
     return function
+
+
+_KEEPING = frozenset(sys.stdlib_module_names) | {
+    "torch",
+    "numpy",
+    "transformers",
+    "executorch",
+    "coremltools",
+    "coreai_torch",
+    "coreai",
+    "coreai_opt",
+    "jaxtyping",
+    "beartype",
+    "typeguard",
+    "typing_extensions",
+    "deprecated",
+    "deprecation",
+    "numba",
+    "pytest",
+    "click",
+    "typer",
+    "fire",
+    "hydra",
+    "absl",
+    "tqdm",
+}
+"""Packages whose decorators leave what a function computes as it is."""
+
+
+def _keeps(decorator: Value) -> bool:
+    """Whether a decorator without source is known, or says by its name, that it gives the function back."""
+    if not isinstance(decorator, (External, Unknown)):
+        return True
+    name = decorator.dotted if isinstance(decorator, External) else decorator.name
+    return name.split(".")[0] in _KEEPING or "regist" in name.rpartition(".")[2].lower()
+
+
+def expr_name(node: Any) -> str:
+    """The dotted name that an expression of names and attributes spells."""
+    if isinstance(node, cst.Attribute):
+        return f"{expr_name(node.value)}.{node.attr.value}"
+    return str(getattr(node, "value", "decorator"))
 
 
 def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Value:
@@ -227,6 +274,12 @@ def call_function(it: Interpreter, f: Function, args: Args, site: Site | None) -
     """Run a function of the sources on `args`."""
     if it.exhausted is not None:
         return it.exhausted
+    if f.wrapped is not None and it.events is not None:
+        return f.wrapped
+    if f.manages:
+        from auditor.stdlib.managers import made
+
+        return made(f, args)
     depth = it.active.get(id(f.node), 0)
     # recursion from inside loops of unknown length doubles at every level: two levels show what there is to see
     if it.depth >= MAX_DEPTH or depth >= _MAX_RECURSION or (it.unknown_loops and depth >= 2):

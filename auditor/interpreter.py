@@ -115,7 +115,10 @@ class Meaning:
 
 @dataclass(slots=True)
 class Interpreter:
-    """One run. `loader` finds modules, `sinks` collects what is exported, `argv` is the command line of the script."""
+    """One run. `loader` finds modules, `sinks` collects what is exported, `argv` is the command line of the script.
+
+    `poison` is set when something was replaced that any module may use; `captured` counts exported and traced programs.
+    """
 
     meaning: Meaning
     loader: Loader
@@ -138,6 +141,7 @@ class Interpreter:
     events: Any = None
     unknown_loops: int = 0
     poison: Unknown | None = None
+    captured: int = 0
     chosen_by: list[Value] = field(default_factory=list)
     imported: set[str] = field(default_factory=set)
     broke: set[bool] = field(default_factory=set)

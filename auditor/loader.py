@@ -34,6 +34,8 @@ from auditor.values import (
 )
 
 FILE_PREFIX = "/@/"
+_INSIDE = frozenset(f"torch.nn.functional.{n}" for n in ("linear", "embedding", "layer_norm", "rms_norm", "conv1d"))
+"""Functions that PyTorch's own layers call."""
 
 
 @dataclass(slots=True)
@@ -352,6 +354,8 @@ class Loader:
     def patch_external(self, it: Interpreter, dotted: str, value: Value) -> None:
         """The script replaces something of a library without sources: honoured for the rest of the run."""
         self.patched[dotted] = value
+        if dotted in _INSIDE:
+            it.poison = Unknown(f"`{dotted}`, which layers call, is replaced")
 
     def call_external(
         self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None

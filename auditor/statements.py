@@ -880,6 +880,8 @@ def _kinds(error: RaiseSignal) -> set[str] | None:
 
 
 def _with(it: Interpreter, node: cst.With, frame: Frame) -> Signal:
+    from auditor.stdlib.managers import leave
+
     managers: list[Value] = []
     swallow = False
     for item in node.items:
@@ -889,9 +891,16 @@ def _with(it: Interpreter, node: cst.With, frame: Frame) -> Signal:
         swallow = swallow or _suppresses(manager)
         if item.asname is not None:
             assign(it, item.asname.name, entered, frame)
-    if not swallow:
-        return it.run_block(node.body.body, frame)
-    return _suppressing(it, node, [m.args for m in managers if isinstance(m, ExternalObject)], frame)
+    captured = it.captured
+    try:
+        if not swallow:
+            return it.run_block(node.body.body, frame)
+        return _suppressing(it, node, [m.args for m in managers if isinstance(m, ExternalObject)], frame)
+    finally:
+        # A program that was captured inside keeps what was patched there: its facts are computed later.
+        for item, manager in zip(reversed(node.items), reversed(managers), strict=True):
+            if it.captured == captured:
+                leave(it, manager, frame.statement.site(item))
 
 
 def _suppressing(it: Interpreter, node: cst.With, given: list[Args], frame: Frame) -> Signal:
@@ -902,13 +911,11 @@ def _suppressing(it: Interpreter, node: cst.With, given: list[Args], frame: Fram
 
 
 def _enter(it: Interpreter, manager: Value, site: Site) -> Value:
-    if isinstance(manager, Instance):
-        try:
-            method = it.get(manager, "__enter__", site)
-        except RaiseSignal:
-            return manager
-        if not isinstance(method, Unknown):
-            return it.call(method, Args(), site)
+    from auditor.stdlib.managers import enter
+
+    given = enter(it, manager, site)
+    if given is not None:
+        return given
     if isinstance(manager, Seq):
         return manager.items[0] if manager.items else NONE
     if isinstance(manager, Unknown):

@@ -197,16 +197,21 @@ class Module(Value):
 
 @dataclass(slots=True, eq=False)
 class Function(Value):
-    """A `def` or `lambda` with its closure. `defaults` maps parameter names to evaluated defaults."""
+    """A `def` or `lambda` with its closure. `defaults` maps parameter names to evaluated defaults.
+
+    `manages`: it is a generator made a context manager. `wrapped`: a decorator that nobody can read went around it.
+    """
 
     name: str
     node: Any
     env: Env
     defaults: dict[str, Value]
     owner: Class | None = None
-    kind: str = "function"  # function | classmethod | staticmethod | property | contextmanager
+    kind: str = "function"  # function | classmethod | staticmethod | property
     site: Site | None = None
     generator: bool = False
+    manages: bool = False
+    wrapped: Unknown | None = None
     is_async: bool = False
     setter: Function | None = None
     attributes: dict[str, Value] = field(default_factory=dict)

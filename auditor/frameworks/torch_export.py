@@ -96,6 +96,7 @@ def export_program(
     if dynamic is None and unknown is not None:
         dynamic = unknown
     inputs, more = bind_inputs(it, module, positional, keywords, site)
+    it.captured += 1
     traced = copied(module, deep=True)  # what the script does to the module from now on is not in the program
     return Instance(
         EXPORTED, {}, Program(traced, tuple(inputs), dynamic, more or unknown, site), places=(site,) if site else ()
@@ -226,6 +227,10 @@ def _is_dynamic(v: Value) -> bool | None:
             seen = {_is_dynamic(o) for o in options}
             return seen.pop() if len(seen) == 1 else None
         case Unknown() | Num():
+            return None
+        case Instance(attrs={"max": Const(value=1)}):
+            return False
+        case Instance(attrs={"max": Union() | Unknown() as most}) if getattr(most, "kind", "") != "data":
             return None
     return True
 

@@ -45,6 +45,7 @@ def _recorded(it: Interpreter, args: Args, positional: Value, keywords: Value, s
     if module is None:
         what = Unknown("a function is traced that is no module", "torch.jit.trace", places=(site,) if site else ())
         return unread(it, what, args, site)
+    it.captured += 1
     for one in getattr(module, "options", (module,)):
         if isinstance(one, Instance):
             it.heap.touch(one)

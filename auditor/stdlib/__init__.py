@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.stdlib import argparse_model, commands, data, files, functions, processes
+from auditor.stdlib import argparse_model, commands, data, files, functions, managers, processes
 from auditor.values import Value
 
 NATIVES: dict[str, Value] = {
@@ -11,5 +11,6 @@ NATIVES: dict[str, Value] = {
     **commands.NATIVES,
     **functions.NATIVES,
     **data.NATIVES,
+    **managers.NATIVES,
     **processes.NATIVES,
 }

@@ -215,14 +215,20 @@ def parse_arguments(
 
     Raises `Again` when an earlier run came to the same.
     """
-    target, rest = _parse_into(it, parser, argv, namespace)
+    kept = frozenset(namespace.attrs) if isinstance(namespace, Instance) else frozenset()
+    target, rest = _parse_into(it, parser, argv, namespace, kept)
     it.command_lines.met(reader, target.attrs, rest, [message for message, _ in it.sinks.problems])
     return target, rest
 
 
 def _parse_into(
-    it: Interpreter, parser: Parser, argv: Sequence[str], namespace: Value | None = None
+    it: Interpreter,
+    parser: Parser,
+    argv: Sequence[str],
+    namespace: Value | None = None,
+    kept: frozenset[str] = frozenset(),
 ) -> tuple[Instance, list[str]]:
+    """(namespace, unrecognised arguments); a default does not replace what is `kept`."""
     real = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     shared: dict[str, list[Option]] = {}
     for number, option in enumerate(parser.options):
@@ -240,6 +246,8 @@ def _parse_into(
     target = namespace if isinstance(namespace, Instance) else Instance(NAMESPACE)
     it.heap.touch(target)
     for dest, options in shared.items():
+        if dest in kept and getattr(found, dest, _MISSING) is _MISSING:
+            continue
         target.attrs[dest] = _value(it, options, getattr(found, dest, _MISSING), parser)
         for option in options:
             it.flag_table.setdefault(option.flag, option)

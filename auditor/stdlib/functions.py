@@ -158,10 +158,6 @@ def _reduce(it: Interpreter, args: Args, site: Site | None) -> Value:
     return total
 
 
-def _contextmanager(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
-
-
 def _nullcontext(it: Interpreter, args: Args, site: Site | None) -> Value:
     return args.pos[0] if args.pos else NONE
 
@@ -486,7 +482,6 @@ NATIVES: dict[str, Value] = {
     "dataclasses.asdict": Native("asdict", _asdict),
     "copy.copy": Native("copy", _copy(False)),
     "copy.deepcopy": Native("deepcopy", _copy(True)),
-    "contextlib.contextmanager": Native("contextmanager", _contextmanager),
     "contextlib.nullcontext": Native("nullcontext", _nullcontext),
     "types.SimpleNamespace": NAMESPACE,
     "types.MethodType": Native("MethodType", _method_type),

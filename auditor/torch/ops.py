@@ -427,7 +427,7 @@ def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _mixed(made: Tensor, *parts: Tensor) -> Tensor:
-    """`made`, tagged when one row of the query was spread over all of its rows, or stands among rows of another kind."""
+    """`made`, tagged when one row of the query is spread over all of its rows, or stands among others."""
     return tagged(made, "mixed-rows") if made.shape is not None and any(spreads(p, made.shape) for p in parts) else made
 
 
@@ -908,7 +908,7 @@ def glu(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def filled_in(t: Tensor, value: Value) -> None:
-    """`t[...] = value` for a tensor that `forward` has made: what is to be said of the value holds of `t` from now on."""
+    """`t[...] = value` for a tensor that `forward` has made: what is said of the value holds of `t` as well."""
     if not isinstance(value, Tensor):
         if isinstance(value, Unknown) and not is_scalar(value):
             t.reason = t.reason or value

@@ -62,7 +62,7 @@ def _forward_causal(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     assert isinstance(obj, Instance)
     kept = args.kw.get("logits_to_keep") or args.kw.get("num_logits_to_keep")
-    keep = kept.value if isinstance(kept, Const) else None if kept is not None else 0
+    keep = kept.value if isinstance(kept, Const) else None if kept is not None or args.more is not None else 0
     if hidden.shape is not None and keep != 0:
         if not isinstance(keep, int):
             return _output({"logits": unknown_tensor("`logits_to_keep` is not known", site, hidden)})
@@ -96,6 +96,7 @@ OUTPUT = NativeClass(
 )
 
 
+_EACH = "(each)"
 _EMBEDDINGS = ("embed_tokens", "wte", "tok_embeddings", "embed_in")
 _LAYERS = ("layers", "h", "blocks")
 _GROUPS = ("self_attn", "attn", "attention", "mlp", "feed_forward")
@@ -109,7 +110,7 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     if made is None:
         return Unknown(f"`{name}` of a Hugging Face model", f"model.{name}", places=(site,) if site else ())
     it.heap.touch(obj)
-    made.places = obj.places
+    made.places, made.taint = obj.places, obj.taint
     obj.attrs[name] = made
     return made
 
@@ -132,9 +133,15 @@ def _part(obj: Instance, name: str) -> Instance | None:
 
 
 def _layer(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """The layer that stands for all: what is done to one may have been done to any."""
     obj = args.pos[0]
     assert isinstance(obj, Instance)
-    return Instance(PART, dict(obj.attrs), places=obj.places)
+    found = obj.attrs.get(_EACH)
+    if not isinstance(found, Instance):
+        it.heap.touch(obj)
+        config = {"config": obj.attrs["config"]}
+        found = obj.attrs[_EACH] = Instance(PART, config, places=obj.places, taint=obj.taint)
+    return found
 
 
 def _each_layer(it: Interpreter, args: Args, site: Site | None) -> Value:

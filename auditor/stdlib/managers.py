@@ -1,0 +1,197 @@
+"""Context managers written as generators: what is done before their `yield`, and after the `with` block.
+
+Exporters patch a model this way: `with patched(model): torch.export.export(model, ...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import libcst as cst
+
+from auditor import operators
+from auditor.calls import bind, contains_yield
+from auditor.interpreter import Frame, Interpreter, Signal
+from auditor.objects import OBJECT
+from auditor.places import Site
+from auditor.values import NONE, Args, Env, Function, Instance, Native, NativeClass, Unknown, Value, text_of
+
+Exit = Callable[[Interpreter, Site], None]
+
+
+class _Unfollowed(Exception):
+    """The generator yields where a look at its statements does not tell what runs before and after."""
+
+
+def managed(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`contextlib.contextmanager(function)`."""
+    function = args.pos[0]
+    if isinstance(function, Function) and function.generator:
+        function.manages = True
+    return function
+
+
+def made(function: Function, args: Args) -> Value:
+    """What a call of such a function gives: nothing of it has run yet."""
+    return Instance(MANAGER, payload=(function, args, []))
+
+
+def _enter(it: Interpreter, args: Args, site: Site | None) -> Value:
+    manager = args.pos[0]
+    assert isinstance(manager, Instance)
+    function, given, exits = manager.payload
+    env = Env(parent=function.env)
+    frame = Frame(env, function.site.statement, it.loader.module_of(function.env), function, _receiver(function, given))
+    bind(it, function, given, env, site)
+    mark = len(it.heap.pending)
+    it.depth += 1
+    try:
+        return _first_half(it, function.node.body.body, frame, exits)
+    except _Unfollowed:
+        exits.clear()
+        places = (site,) if site is not None else ()
+        it.poison = Unknown(f"what `{function.name}` does around its `with` block cannot be followed", places=places)
+        return it.poison
+    finally:
+        it.depth -= 1
+        it.settle(mark, None, ())
+
+
+def _receiver(function: Function, given: Args) -> Value | None:
+    return given.pos[0] if function.owner is not None and given.pos else None
+
+
+def _first_half(it: Interpreter, body: Sequence[Any], frame: Frame, exits: list[Exit]) -> Value:
+    """Run the statements before the `yield`, leave what comes after it in `exits`, and give what it yields."""
+    at = next((n for n, s in enumerate(body) if contains_yield(s)), None)
+    if at is None or it.run_block(body[:at], frame) is not None:
+        raise _Unfollowed
+    exits.append(_later(body[at + 1 :], frame))
+    match body[at]:
+        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Yield(value=value))]) if not isinstance(value, cst.From):
+            return it.eval(value, frame) if value is not None else NONE
+        case cst.Try(body=inner, finalbody=last):
+            if last is not None:
+                exits.append(_later(last.body.body, frame))
+            return _first_half(it, inner.body, frame, exits)
+        case cst.With(items=items, body=inner):
+            for item in items:
+                manager = it.eval(item.item, frame)
+                enter(it, manager, frame.statement.site(item))
+                exits.append(_left(manager))
+            return _first_half(it, inner.body, frame, exits)
+        case cst.If(test=test, body=inner, orelse=other):
+            truth = operators.truth(it.eval(test, frame))
+            chosen = inner if truth else getattr(other, "body", None)
+            if truth is not None and isinstance(chosen, cst.IndentedBlock):
+                return _first_half(it, chosen.body, frame, exits)
+    raise _Unfollowed
+
+
+def _left(manager: Value) -> Exit:
+    return lambda it, site: leave(it, manager, site)
+
+
+def _later(body: Sequence[Any], frame: Frame) -> Exit:
+    def run(it: Interpreter, site: Site) -> None:
+        signal: Signal = it.run_block(body, frame)
+        del signal  # the generator is at its end either way
+
+    return run
+
+
+def _exit(it: Interpreter, args: Args, site: Site | None) -> Value:
+    manager = args.pos[0]
+    assert isinstance(manager, Instance)
+    *_, exits = manager.payload
+    mark = len(it.heap.pending)
+    while exits and site is not None:
+        exits.pop()(it, site)
+    it.settle(mark, None, ())
+    return NONE
+
+
+def _decorates(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A manager as a decorator: the function runs inside it."""
+    _enter(it, args, site)
+    return args.pos[1] if len(args.pos) > 1 else NONE
+
+
+MANAGER = NativeClass(
+    "contextlib._GeneratorContextManager",
+    {"__enter__": _enter, "__exit__": _exit, "__call__": _decorates},
+    (OBJECT,),
+)
+
+
+def enter(it: Interpreter, manager: Value, site: Site) -> Value | None:
+    """What the `__enter__` of an object gives; None when it is no object with a known one."""
+    return _called(it, manager, "__enter__", Args(), site)
+
+
+def leave(it: Interpreter, manager: Value, site: Site) -> None:
+    """Run the `__exit__` of an object that has one that is known."""
+    _called(it, manager, "__exit__", Args([NONE, NONE, NONE]), site)
+
+
+def _called(it: Interpreter, manager: Value, name: str, args: Args, site: Site) -> Value | None:
+    from auditor.interpreter import RaiseSignal
+
+    if not isinstance(manager, Instance):
+        return None
+    try:
+        method = it.get(manager, name, site)
+    except RaiseSignal:
+        return None
+    return None if isinstance(method, Unknown) else it.call(method, args, site)
+
+
+# -- unittest.mock ----------------------------------------------------------------------------------------------
+
+
+def _patch_object(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`mock.patch.object(target, attribute, new)`."""
+    target, name, new = args.get(0, "target"), args.get(1, "attribute"), args.get(2, "new")
+    return Instance(PATCH, payload=(target, text_of(name) if name is not None else None, new))
+
+
+def _patch(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Instance(PATCH, payload=(None, None, None))
+
+
+def _patched(it: Interpreter, args: Args, site: Site | None) -> Value:
+    patch = args.pos[0]
+    assert isinstance(patch, Instance)
+    target, name, new = patch.payload
+    if not (isinstance(target, Value) and isinstance(name, str) and isinstance(new, Value)):
+        it.poison = Unknown("something is replaced by a mock", "mock.patch", places=(site,) if site else ())
+        return it.poison
+    patch.attrs["(old)"] = it.get(target, name, site)
+    it.set(target, name, new, site)
+    return new
+
+
+def _unpatched(it: Interpreter, args: Args, site: Site | None) -> Value:
+    patch = args.pos[0]
+    assert isinstance(patch, Instance)
+    target, name, _ = patch.payload
+    old = patch.attrs.get("(old)")
+    if old is not None:
+        it.set(target, name, old, site)
+    return NONE
+
+
+PATCH = NativeClass(
+    "unittest.mock._patch",
+    {"__enter__": _patched, "__exit__": _unpatched, "start": _patched, "stop": _unpatched},
+    (OBJECT,),
+)
+MOCK = NativeClass("unittest.mock.patch", {"__new__": _patch}, (OBJECT,))
+MOCK.attributes["object"] = Native("patch.object", _patch_object)
+NATIVES: dict[str, Value] = {
+    "contextlib.contextmanager": Native("contextmanager", managed),
+    "contextlib.asynccontextmanager": Native("asynccontextmanager", managed),
+    "unittest.mock.patch": MOCK,
+    "unittest.mock.patch.object": Native("patch.object", _patch_object),
+}
