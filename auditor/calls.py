@@ -97,7 +97,7 @@ def _decorate(it: Interpreter, decorator: cst.Decorator, function: Value, frame:
     if isinstance(value, (Function, Bound, Class, Native, NativeClass, Instance)):
         result = it.call(value, Args([function]), site)
         return function if isinstance(result, Unknown) and isinstance(value, (Native, NativeClass)) else result
-    if isinstance(function, Function) and not _keeps(it.eval(target, frame)):
+    if isinstance(function, Function) and not keeps(it.eval(target, frame)):
         name = expr_name(target)
         reason = f"the decorator `{name}` of `{function.name}` cannot be read"
         function.wrapped = Unknown(reason, name, places=(site,))
@@ -131,7 +131,7 @@ _KEEPING = frozenset(sys.stdlib_module_names) | {
 """Packages whose decorators leave what a function computes as it is."""
 
 
-def _keeps(decorator: Value) -> bool:
+def keeps(decorator: Value) -> bool:
     """Whether a decorator without source is known, or says by its name, that it gives the function back."""
     if not isinstance(decorator, (External, Unknown)):
         return True
@@ -217,7 +217,8 @@ def taint(it: Interpreter, args: Args, cause: Unknown) -> None:
 
 
 def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
-    from auditor.torch.modules import is_module, walk
+    from auditor.objects import mro
+    from auditor.torch.modules import MODULE, is_module, walk
 
     if id(v) in seen or len(seen) > _MOST_TAINTED:
         return
@@ -227,6 +228,11 @@ def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
             if m.taint is None:
                 it.heap.touch(m)
                 m.taint = cause
+    elif isinstance(v, Class) and any(c is MODULE for c in mro(v)):
+        it.poison = it.poison or cause  # it may have another `forward` now
+    elif isinstance(v, Instance):
+        for i in list(v.attrs.values()):
+            _taint(it, i, cause, seen)
     elif isinstance(v, (Seq, Star)):
         for i in v.items:
             _taint(it, i, cause, seen)

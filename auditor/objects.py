@@ -72,7 +72,23 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
         if isinstance(value, (Function, Bound, Native)):
             result = it.call(value, Args([out]), frame.statement.site(decorator))
             out = out if isinstance(result, Unknown) else result
+        else:
+            _replaces_methods(it, cls, decorator, frame)
     return out
+
+
+def _replaces_methods(it: Interpreter, cls: Class, decorator: cst.Decorator, frame: Frame) -> None:
+    """A decorator that nobody can read may replace any method of the class."""
+    from auditor.calls import expr_name, keeps
+
+    expr = decorator.decorator
+    target = expr.func if isinstance(expr, cst.Call) else expr
+    if keeps(it.eval(target, frame)):
+        return
+    name, site = expr_name(target), frame.statement.site(decorator)
+    for method in cls.env.names.values():
+        if isinstance(method, Function):
+            method.wrapped = Unknown(f"the decorator `{name}` of `{cls.name}` cannot be read", name, places=(site,))
 
 
 def _metaclass(it: Interpreter, node: cst.ClassDef, frame: Frame) -> list[Value]:

@@ -99,7 +99,16 @@ NOT_ELIGIBLE: dict[str, tuple[Edit, ...]] = {
         (CLASSES, "@rowkit.last\ndef pick(x):\n    return x\n\n\n" + CLASSES),
         (NORM, "        x = pick(self.norm(x))\n"),
     ),
-    "a context manager with two yields": (
+    "a decorator of the class that nobody can read": (
+        UNREAD,
+        ("class Model(nn.Module):\n", "@rowkit.last\nclass Model(nn.Module):\n"),
+    ),
+    "a class that goes through code nobody can read": (UNREAD, (FUNCTION, "rowkit.patch(Model)\n\n\n" + FUNCTION)),
+    "an object that holds the model and goes through such code": (
+        UNREAD,
+        (MADE, MADE + "    args.model = model\n    rowkit.fuse(args)\n"),
+    ),
+    "a context manager that yields in a loop": (
         (
             FUNCTION,
             SHORTENED.replace("        yield model\n", "        for m in [model]:\n            yield m\n") + FUNCTION,
@@ -272,6 +281,10 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         (EXPORT, "    with shortened(model):\n        model(**inputs)\n" + EXPORT),
     ),
     "a decorator that registers": (UNREAD, (FORWARD, '    @rowkit.register("x")\n' + FORWARD)),
+    "a decorator of the class that registers": (
+        UNREAD,
+        ("class Model(nn.Module):\n", '@rowkit.register_model("x")\nclass Model(nn.Module):\n'),
+    ),
     "a decorator of PyTorch": ((FORWARD, "    @torch.inference_mode()\n" + FORWARD),),
     "a command-line function with a decorator nobody can read": (UNREAD, (FUNCTION, "@rowkit.timed\n" + FUNCTION)),
     "rows written at positions of an input": (_write("key_cache.index_copy_(2, position_ids[0, start:], k)"),),
