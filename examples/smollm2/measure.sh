@@ -1,6 +1,7 @@
 #!/bin/sh
 # Writes the bundle if it is not there, and measures the loop on it: `examples/smollm2/measure.sh [FOLDER]`.
-# Some 15 to 45 minutes on two idle cores (an estimate), by how many rows have to be repeated. The report goes to FOLDER.json, the tables to FOLDER.txt.
+# Half an hour on two idle cores, by how many rows have to be repeated. The report goes to FOLDER.json, the tables to
+# FOLDER.txt.
 set -eu
 here=$(dirname "$0")
 bundle=${1:-smollm2}

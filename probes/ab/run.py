@@ -153,7 +153,7 @@ class Ab:
                 chosen[key] = key[1] if parse(key[1]).most else policy.name
         for _ in range(self.options.pairs):
             self._pairs(bed, chosen)
-        for _ in range(self.options.retries):
+        for _ in range(self.options.retries if not bed.band.reason else 0):  # without a baseline no row can be valid
             spoiled = {key: policy for key, policy in chosen.items() if all(p.reasons for p in bed.pairs.get(key, []))}
             if spoiled:
                 self._pairs(bed, spoiled)

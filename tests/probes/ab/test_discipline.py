@@ -208,6 +208,24 @@ def test_anchors_that_spread_are_taken_again_and_the_disturbed_left_out() -> Non
     assert "no baseline is valid" in ab(server, retries=0).record()["workloads"][0]["band"]["reason"]
 
 
+def test_rows_without_a_baseline_are_run_once() -> None:
+    """No row can become valid, but acceptance and losslessness are worth having."""
+    server = Server(MemoryModel(counting(3)))
+    anchors: list[str] = []
+
+    def spoil(step: str, value: dict[str, Any]) -> None:
+        if "anchor" in step:
+            anchors.append(step)
+            value["seconds"] *= len(anchors)
+
+    server.spoil = spoil
+    for bed in ab(server, retries=3).record()["workloads"]:
+        assert "no baseline is valid" in bed["band"]["reason"]
+        assert [(row["status"], len(row["pairs"]), row["lossless"]) for row in bed["rows"]] == [
+            ("spoiled", 1, True)
+        ] * 2
+
+
 def test_adaptive_without_a_plateau_is_not_run() -> None:
     options = AbOptions((Workload("a", PROMPT, "a"),), policies=("2", "adaptive"), budgets=(20,))
     made = Ab(
