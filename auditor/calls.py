@@ -390,8 +390,4 @@ def annotation_kind(node: Any) -> str:
     return ""
 
 
-def argument_values(args: Args) -> frozenset[str]:
-    return merge_flags(args.all())
-
-
 __all__ = ["Tensor", "bind", "call", "make_decorated", "make_function", "operators", "replace", "taint", "unread"]

@@ -39,7 +39,7 @@ def find(sources: Sources, index: Callable[[SourceFile], ModuleSource]) -> Candi
     fresh = found
     for _ in range(_DEPTH):
         for path in sorted(fresh):
-            _add(others, stem(path), _exporting(files[path], index, words, others))
+            _add(others, stem(path), _exporting(files[path], index, words, imports[path].mentioned(others)))
         fresh = {
             path
             for path, file in files.items()
@@ -52,10 +52,10 @@ def find(sources: Sources, index: Callable[[SourceFile], ModuleSource]) -> Candi
 
 
 def _exporting(
-    file: SourceFile, index: Callable[[SourceFile], ModuleSource], words: re.Pattern[str], others: dict[str, Exporting]
+    file: SourceFile, index: Callable[[SourceFile], ModuleSource], words: re.Pattern[str], entries: frozenset[str]
 ) -> Exporting:
     try:
-        return exporting(index(file), words, others)
+        return exporting(index(file), words, entries)
     except SyntaxProblem:
         return EVERYTHING
 

@@ -299,8 +299,5 @@ class Interpreter:
     def set(self, obj: Value, name: str, value: Value, site: Site | None) -> None:
         self.meaning.set(self, obj, name, value, site)
 
-    def call_method(self, obj: Value, name: str, site: Site | None, *pos: Value, **kw: Value) -> Value:
-        return self.call(self.get(obj, name, site), Args(list(pos), dict(kw)), site)
-
     def text(self, value: str, site: Site | None = None) -> Const:
         return Const(value, places=(site,) if site else ())

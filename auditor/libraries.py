@@ -138,9 +138,6 @@ class Libraries:
     def has_file(self, path: str) -> bool:
         return self.owner(path) is not None
 
-    def has_folder(self, path: str) -> bool:
-        return any(is_folder(layer, path) for layer in self.layers)
-
     def listing(self, folder: str) -> Listing:
         found = self._listings.get(folder)
         if found is None:

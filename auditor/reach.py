@@ -38,10 +38,9 @@ def stem(path: str) -> str:
     return posixpath.splitext(posixpath.basename(path))[0]
 
 
-def exporting(source: ModuleSource, words: re.Pattern[str], others: Mapping[str, Exporting]) -> Exporting:
-    """The names of a file that lead to a word of an export framework, or to an exporting name of `others` (by stem)."""
-    entries = Imports(source.file.text).mentioned(others)
-    names: set[str] = set(entries)
+def exporting(source: ModuleSource, words: re.Pattern[str], entries: Iterable[str]) -> Exporting:
+    """The names of a file that lead to a word of an export framework, or to one of `entries` (`Imports.mentioned`)."""
+    names = set(entries)
     mentions = [(s, frozenset(_WORD.findall(s.text)), words.search(s.text) is not None) for s in source.statements]
     grown = True
     while grown:
@@ -114,14 +113,8 @@ class Imports:
 
     def _handed_on(self, handle: str) -> bool:
         """Whether a module is used other than by an attribute of it: another file may then do anything with it."""
-        uses = re.findall(rf"(?<![\w.])({re.escape(handle)})\b(?!\s*\.)", _COMMENT.sub("", self.text))
-        return len(uses) > self._imported(handle)
-
-    def _imported(self, handle: str) -> int:
-        """How often the name stands in an import, where it is no use."""
-        word = re.compile(rf"(?<![\w.]){re.escape(handle)}\b(?!\s*\.)")
-        clauses = [m.group(0) for pattern in (_FROM, _IMPORT) for m in pattern.finditer(self.text)]
-        return sum(len(word.findall(_COMMENT.sub("", c))) for c in clauses)
+        rest = _COMMENT.sub("", _IMPORT.sub("", _FROM.sub("", self.text)))
+        return re.search(rf"(?<![\w.]){re.escape(handle)}\b(?!\s*\.)", rest) is not None
 
 
 def _clause(text: str) -> Iterable[tuple[str, str]]:

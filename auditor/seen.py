@@ -49,16 +49,6 @@ class Seen:
             found = f"unreadable: {error.strerror}"
         self._note(self.wholes, str(path), found)
 
-    def merge(self, other: Seen) -> None:
-        """Add what another process has seen of the same scan."""
-        for mine, theirs in ((self.folders, other.folders), (self.files, other.files)):
-            for tree, found in theirs.items():
-                for path, digest in found.items():
-                    self._note(mine.setdefault(tree, {}), path, digest)
-        for path, digest in other.wholes.items():
-            self._note(self.wholes, path, digest)
-        self.steady = self.steady and other.steady
-
     def spoil(self) -> None:
         """The scan met something that may not happen again: its result is not to be kept."""
         self.steady = False

@@ -7,7 +7,7 @@ decides it. A fact that could not be established is `None` with a `reason`; a mi
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 
@@ -230,9 +230,6 @@ class Graph:
     changes: tuple[Change, ...] = field(default=())
     shipped: str = ""
     family: str = ""
-
-    def with_changes(self, changes: tuple[Change, ...]) -> Graph:
-        return replace(self, changes=changes)
 
 
 class FileStatus(enum.StrEnum):

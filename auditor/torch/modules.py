@@ -345,10 +345,6 @@ def _unseen(it: Interpreter, args: Args, site: Site | None) -> Value:
     )
 
 
-def _super_getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
-    raise RaiseSignal("AttributeError")
-
-
 _SELF = ["to", "eval", "train", "half", "float", "double", "bfloat16", "cuda", "cpu"]
 _SELF += ["requires_grad_", "share_memory", "to_empty", "compile", "type"]
 MODULE = NativeClass(
