@@ -478,7 +478,7 @@ def _comprehension(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
 
         from auditor.statements import run_comprehension
 
-        run_comprehension(it, node.for_in, inner, emit)
+        run_comprehension(it, node.for_in, inner, out, emit)
         if kind == "set" and isinstance(out, Seq):
             out.items = unique(out.items)
         return out

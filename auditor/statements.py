@@ -24,14 +24,15 @@ from auditor.interpreter import (
     Return,
     Signal,
 )
-from auditor.joins import Deleted, congruent, join_contents, same, union_of
+from auditor.joins import Deleted, union_of
+from auditor.loop_names import loop_names
+from auditor.loops import Unseen, left, loop, repeat
 from auditor.places import Site
 from auditor.values import (
     NONE,
     Args,
     Class,
     Const,
-    Env,
     External,
     ExternalObject,
     Instance,
@@ -39,13 +40,11 @@ from auditor.values import (
     NativeClass,
     Num,
     Seq,
-    Star,
     Tensor,
     Union,
     Unknown,
     Value,
     key_of,
-    merge_places,
     text_of,
 )
 
@@ -515,10 +514,14 @@ def _for(it: Interpreter, node: cst.For, frame: Frame) -> Signal:
     it.conditions = saved | source.flags
     it.broke = set()
     try:
-        signal = _surviving(it, lambda: loop(it, source, body))
+        signal = _surviving(it, lambda: loop(it, source, body, _unseen(node, frame)))
     finally:
         it.conditions = saved
     return _else(it, signal, it.broke, node.orelse, frame)
+
+
+def _unseen(node: cst.For | cst.While, frame: Frame) -> Unseen:
+    return Unseen(frame.env, loop_names(node, frame.function.node if frame.function is not None else None))
 
 
 def _surviving(it: Interpreter, run_loop: Callable[[], Signal]) -> Signal:
@@ -543,170 +546,6 @@ def _else(it: Interpreter, signal: Signal, broke: set[bool], orelse: cst.Else | 
     return it.run_block(body, frame)
 
 
-def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal]) -> Signal:
-    """Run `body` for every item: unrolled where the items are known, to a fixed point where their number is not."""
-    outer = len(it.heap.pending)
-    items = list(source.items)
-    if len(items) > MAX_UNROLL:
-        return repeat(it, items[:1] or [Unknown("an item of a long sequence")], body)
-    for item in items:
-        if it.exhausted is not None:
-            break
-        if isinstance(item, Star):
-            signal = repeat(it, list(item.items), body)
-            if signal is not None:
-                return signal
-            continue
-        mark = len(it.heap.pending)
-        signal = it.settle(mark, body(item), (CONTINUE,))
-        if signal == BREAK:
-            return _left(it, outer, True)
-        if signal is not None:
-            return it.settle(outer, signal, (BREAK,))
-    if len(source.items) > len(items):
-        it.heap.touch(source)
-        source.rest = source.rest or Unknown("a list that grows under its own loop", places=source.places)
-    if source.rest is not None:
-        signal = repeat(it, [source.rest.child("[]")], body)
-        if signal is not None:
-            return signal
-    return _left(it, outer, False)
-
-
-def _left(it: Interpreter, outer: int, surely: bool) -> Signal:
-    """End a loop; `it.broke` says whether its worlds left by `break` (True), maybe (True and False), or not (empty)."""
-    some = any(p.signal == BREAK for p in it.heap.pending[outer:])
-    it.broke = {True} if surely else {True, False} if some or it.broke else set()
-    return it.settle(outer, BREAK if surely else None, (BREAK,))
-
-
-_ROUNDS = 4
-
-
-def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal]) -> Signal:
-    """A loop of unknown length: run the body until it gives back the state it received; what keeps changing widens."""
-    met = it.sinks.mark()
-    for attempt in range(_ROUNDS):
-        it.sinks.rollback(met)
-        mark = len(it.heap.pending)
-        it.heap.open()
-        signal: Signal = None
-        failed: RaiseSignal | None = None
-        it.unknown_loops += 1
-        try:
-            for item in items:
-                signal = it.settle(len(it.heap.pending), body(item), (CONTINUE,))
-                if signal is not None:
-                    break
-        except RaiseSignal as error:
-            failed = error
-        finally:
-            it.unknown_loops -= 1
-        worlds = it.heap.release(mark)
-        frame = it.heap.frames.pop()
-        now = {key: (obj, obj.snapshot()) for key, (obj, _) in frame.items()}
-        early = [(s, {**now, **c}) for s, c in worlds[:-1]]
-        it.heap.undo(frame)
-        if failed is not None:
-            if not early:
-                raise failed
-            leaving = [(s, c) for s, c in early if s != BREAK]
-            on = [{}, *(c for s, c in early if s == BREAK)]
-            return it._merge([(None, c) for c in on] + leaving, ())
-        stable = True
-        for obj, content in now.values():
-            old = obj.snapshot()
-            new = widen(obj, old, content, attempt)
-            if _same_content(obj, old, new):
-                continue
-            it.heap.touch(obj)
-            obj.restore(new)
-            # names that the body binds before it reads them change nothing for the next round
-            stable = stable and isinstance(obj, Env) and all(n in new and same(v, new[n]) for n, v in old.items())
-        if stable or attempt == _ROUNDS - 1:
-            if signal == BREAK or any(s == BREAK for s, _ in early):
-                it.broke = {True, False}
-            # the state is the fixed point: it stands for any number of rounds, none included
-            ends: list[tuple[Signal, Any]] = [(None, {})]
-            if signal is not None and signal != BREAK:
-                ends.append((signal, now))
-            ends += [(None if s == BREAK else s, c) for s, c in early]
-            return it._merge(ends, ())
-    return None
-
-
-def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
-    """The content after any number of rounds, given the content before and after one."""
-    if (
-        isinstance(obj, Seq)
-        and len(new[0]) > len(old[0])
-        and all(same(a, b) for a, b in zip(old[0], new[0], strict=False))
-    ):
-        grown = tuple(new[0][len(old[0]) :])
-        if any(isinstance(g, Star) for g in grown) or any(isinstance(o, Star) for o in old[0]):
-            seen = [i for o in [*old[0], *grown] if isinstance(o, Star) for i in o.items]
-            fresh = [g for g in grown if not isinstance(g, Star) and not any(congruent(g, s) for s in seen)]
-            if not fresh and old[0]:
-                return old
-            return old[0], new[1] or Unknown(
-                "items appended in a loop of unknown length", places=merge_places(*(f.places for f in fresh))
-            )
-        return [*old[0], Star(grown)], new[1]
-    joined = join_contents(obj, [old, new])
-    if attempt == 0:
-        return joined
-    if isinstance(obj, Seq):
-        if len(joined[0]) != len(old[0]):
-            return joined
-        return [_widen_value(a, b) for a, b in zip(old[0], joined[0], strict=True)], joined[1]
-    if isinstance(obj, Mapping):
-        entries = {k: (v[0], _widen_value(old[0][k][1], v[1]) if k in old[0] else v[1]) for k, v in joined[0].items()}
-        return entries, joined[1]
-    names, before = (joined[0], old[0]) if isinstance(obj, Instance) else (joined, old)
-    wide = {n: _widen_value(before[n], v) if n in before else v for n, v in names.items()}
-    return (wide, joined[1], joined[2]) if isinstance(obj, Instance) else wide
-
-
-def _widen_value(old: Value, new: Value) -> Value:
-    if same(old, new):
-        return old
-    before = old.options if isinstance(old, Union) else (old,)
-    after = new.options if isinstance(new, Union) else (new,)
-    if all(any(congruent(a, b) for b in before) for a in after):
-        return old  # the objects that the next round makes anew
-    reason = "changes in a loop of unknown length"
-    sources = (old, new)
-    if isinstance(old, Tensor) and isinstance(new, Tensor):
-        return Tensor(None, old.dtype, Unknown(f"the shape {reason}", places=new.places), old.cuts, old.tags | new.tags)
-    kind = (
-        "int"
-        if all(isinstance(s, (Num, Unknown)) or (isinstance(s, Const) and isinstance(s.value, int)) for s in sources)
-        else ""
-    )
-    return operators.unknown_from(reason, kind, *sources, name="(loop)")
-
-
-def _same_content(obj: Any, a: Any, b: Any) -> bool:
-    match obj:
-        case Env() | Unknown():
-            return a.keys() == b.keys() and all(same(a[n], b[n]) for n in a)
-        case Instance():
-            return _same_content(Env(), a[0], b[0]) and a[2] is b[2]
-        case Mapping():
-            return (
-                a[0].keys() == b[0].keys()
-                and all(same(a[0][k][1], b[0][k][1]) for k in a[0])
-                and (a[1] is None) == (b[1] is None)
-            )
-        case Seq():
-            return (
-                len(a[0]) == len(b[0])
-                and all(same(x, y) for x, y in zip(a[0], b[0], strict=True))
-                and (a[1] is None) == (b[1] is None)
-            )
-    return bool(a == b)
-
-
 def _while(it: Interpreter, node: cst.While, frame: Frame) -> Signal:
     outer = len(it.heap.pending)
     it.broke = set()
@@ -724,7 +563,7 @@ def _rounds(it: Interpreter, node: cst.While, frame: Frame, outer: int) -> Signa
             return it.settle(outer, signal, (BREAK,))
         signal = it.settle(len(it.heap.pending), it.run_block(node.body.body, frame), (CONTINUE,))
         if signal == BREAK:
-            return _left(it, outer, True)
+            return left(it, outer, True)
         if signal is not None:
             return it.settle(outer, signal, (BREAK,))
         if len(it.heap.pending) > outer:
@@ -736,10 +575,11 @@ def _rounds(it: Interpreter, node: cst.While, frame: Frame, outer: int) -> Signa
         signal = repeat(it, [NONE], lambda _item: it.run_block(node.body.body, frame))
         if signal is not None:
             return it.settle(outer, signal, (BREAK,))
-    return _left(it, outer, False)
+    return left(it, outer, False)
 
 
-def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, emit: Callable[[], None]) -> None:
+def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, out: Value, emit: Callable[[], None]) -> None:
+    """Run `emit`, which adds to `out`, for every item that the clauses let through."""
     source = iterate(it, it.eval(clause.iter, frame), frame.statement.site(clause.iter))
 
     def body(item: Value) -> Signal:
@@ -749,7 +589,7 @@ def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, emit: 
     def conditions(number: int) -> Signal:
         if number == len(clause.ifs):
             if clause.inner_for_in is not None:
-                run_comprehension(it, clause.inner_for_in, frame, emit)
+                run_comprehension(it, clause.inner_for_in, frame, out, emit)
             else:
                 emit()
             return None
@@ -758,7 +598,7 @@ def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, emit: 
             return it.fork([lambda: conditions(number + 1), lambda: None])
         return conditions(number + 1) if known else None
 
-    loop(it, source, body)
+    loop(it, source, body, Unseen(made=out))
 
 
 # -- try and with -----------------------------------------------------------------------------------------------

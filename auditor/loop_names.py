@@ -1,0 +1,173 @@
+"""What the text of a function says of the names in a loop: with it, a loop of unknown length takes fewer rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any
+
+import libcst as cst
+
+Loop = cst.For | cst.While
+
+_ADDING = frozenset({"append", "extend", "add", "update"})
+_MAKING = frozenset({"list", "dict", "set"})
+_SPACE = ("whitespace", "leading", "trailing", "lines", "header", "footer", "comma", "dot", "equal", "lpar", "rpar")
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNames:
+    """Local names of the function that a loop stands in.
+
+    `targets` are bound by the loop itself, `counters` are counted up or down in it, and `filled` hold a list, a set or
+    a dict that the function makes, that is only added to, and that nothing can read before the loop has ended.
+    """
+
+    targets: frozenset[str] = frozenset()
+    counters: frozenset[str] = frozenset()
+    filled: frozenset[str] = frozenset()
+
+
+NOTHING = LoopNames()
+_known: dict[int, tuple[Loop, LoopNames]] = {}
+
+
+def loop_names(loop: Loop, function: object) -> LoopNames:
+    """What is known of the names of a loop; outside a function nothing, since any function may read those."""
+    if not isinstance(function, cst.FunctionDef):
+        return NOTHING
+    found = _known.get(id(loop))
+    if found is None or found[0] is not loop:
+        found = _known[id(loop)] = (loop, _read(loop, function))
+    return found[1]
+
+
+def _read(loop: Loop, function: cst.FunctionDef) -> LoopNames:
+    uses = _Uses(loop)
+    uses.read(function.params)
+    uses.read(function.body)
+    targets = frozenset(_bound(loop.target)) if isinstance(loop, cst.For) else frozenset()
+    return LoopNames(
+        frozenset(targets - uses.shared),
+        frozenset(uses.counted - uses.shared),
+        frozenset(uses.made - uses.seen - uses.shared),
+    )
+
+
+@dataclass(slots=True)
+class _Uses:
+    """How a function uses its names, up to the end of the outermost loop around `loop`.
+
+    `made` are bound to something empty, `seen` are used in any way but to add to them, `counted` are counted in `loop`
+    itself, and `shared` are names of inner functions and of other scopes.
+    """
+
+    loop: Loop
+    made: set[str] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
+    counted: set[str] = field(default_factory=set)
+    shared: set[str] = field(default_factory=set)
+    keyed: set[str] = field(default_factory=set)
+    depth: int = 0
+    met: bool = False
+    over: bool = False
+
+    def read(self, node: Any) -> None:
+        match node:
+            case cst.For() | cst.While():
+                self._loop(node)
+            case cst.FunctionDef() | cst.Lambda() | cst.ClassDef() | cst.Global() | cst.Nonlocal():
+                self.shared.update(_words(node))
+            case cst.Name(value=name):
+                self.seen.add(name)
+            case cst.Attribute(value=value) | cst.Arg(value=value):
+                self.read(value)  # not the attribute's name, nor the keyword
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value) if _is_empty(value):
+                self.made.add(name)
+            case cst.AnnAssign(target=cst.Name(value=name), value=value) if _is_empty(value):
+                self.made.add(name)
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name(value=name), slice=at))], value=value
+            ):
+                self._all([*at, value])
+                self._keyed(name)
+            case cst.Expr(
+                value=cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value=how)), args=args)
+            ) if how in _ADDING:
+                self._all(args)
+                if how == "update":
+                    self._keyed(name)
+            case _:
+                self._all(_parts(node))
+
+    def _keyed(self, name: str) -> None:
+        """A second write by key may meet what the first has written, a round before."""
+        (self.seen if name in self.keyed else self.keyed).add(name)
+
+    def _loop(self, node: Loop) -> None:
+        self.depth += 1
+        if node is self.loop:
+            self.met = True
+            self.counted.update(_counted(node.body))
+        self._all(_parts(node))
+        self.depth -= 1
+        self.over = self.met and not self.depth
+
+    def _all(self, nodes: Iterable[Any]) -> None:
+        for node in nodes:
+            if self.over:
+                return
+            self.read(node)
+
+
+def _is_empty(value: Any) -> bool:
+    match value:
+        case cst.List(elements=[]) | cst.Dict(elements=[]):
+            return True
+        case cst.Call(func=cst.Name(value=name), args=[]):
+            return name in _MAKING
+    return False
+
+
+def _counted(node: Any) -> Iterator[str]:
+    """Names that `+=` and `-=` change."""
+    match node:
+        case cst.AugAssign(target=cst.Name(value=name), operator=cst.AddAssign() | cst.SubtractAssign()):
+            yield name
+        case cst.BaseSmallStatement() | cst.BaseExpression():
+            return
+    for part in _parts(node):
+        yield from _counted(part)
+
+
+def _bound(target: Any) -> Iterator[str]:
+    """The names that a loop's target binds."""
+    match target:
+        case cst.Name(value=name):
+            yield name
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from _bound(element.value)
+
+
+def _words(node: Any) -> Iterator[str]:
+    if isinstance(node, cst.Name):
+        yield node.value
+    for part in _parts(node):
+        yield from _words(part)
+
+
+def _parts(node: Any) -> Iterator[Any]:
+    """The nodes below a node, in the order of the text and without what is white space."""
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, (list, tuple)):
+            yield from value
+        elif isinstance(value, cst.CSTNode):
+            yield value
+
+
+@cache
+def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if not f.name.startswith(_SPACE))

@@ -1,0 +1,102 @@
+"""Names of a loop: which the loop binds, which it counts, and which it fills where nothing can read them."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from auditor.loop_names import NOTHING, LoopNames, loop_names
+
+FILLED = {
+    "a list": "out = []\nfor x in xs:\n    out.append(x)\nreturn out",
+    "a list made by a call": "out = list()\nfor x in xs:\n    out.append(x)\nreturn out",
+    "a list with a type": "out: list[int] = []\nfor x in xs:\n    out.append(x)\nreturn out",
+    "a set": "out = set()\nfor x in xs:\n    out.add(x)\nreturn out",
+    "a dict": "out = {}\nfor x in xs:\n    out[f(x)] = x\nreturn out",
+    "on each of two ways": "out = []\nfor x in xs:\n    if x:\n        out.append(1)\n    else:\n        out.append(2)",
+    "in a loop inside": "out = []\nfor y in ys:\n    for x in xs:\n        out.append(x)\nreturn out",
+    "made anew in a loop outside": "for y in ys:\n    out = []\n    for x in xs:\n        out.append(x)\n",
+    "read after the loop": "out = []\nfor x in xs:\n    out.append(x)\nfor o in out:\n    print(o)",
+    "another object's attribute of the name": "out = []\nfor x in xs:\n    out.append(x.out)",
+    "a keyword of the name": "out = []\nfor x in xs:\n    out.append(f(out=x))",
+}
+
+READ = {
+    "its length": "out = []\nfor x in xs:\n    out.append(len(out))",
+    "an item": "out = {}\nfor x in xs:\n    out[x] = out.get(x, 0)",
+    "a test": "out = []\nfor x in xs:\n    if x not in out:\n        out.append(x)",
+    "as an index of itself": "out = {}\nfor x in xs:\n    out[len(out)] = x",
+    "what it is filled with": "out = []\nfor x in xs:\n    out.extend(out)",
+    "an alias before": "out = []\nother = out\nfor x in xs:\n    out.append(other[-1])",
+    "an alias in a loop outside": (
+        "out = []\nother = None\nfor y in ys:\n    for x in xs:\n        out.append(other)\n    other = out"
+    ),
+    "handed to a function": "out = []\nkeep(out)\nfor x in xs:\n    out.append(x)",
+    "yielded": "out = []\nfor x in xs:\n    out.append(x)\n    yield out",
+    "returned from inside": "out = []\nfor x in xs:\n    out.append(x)\n    if x:\n        return out",
+    "an inner function": "def last():\n    return out[-1]\nout = []\nfor x in xs:\n    out.append(last())",
+    "a lambda": "out = []\nlast = lambda: out[-1]\nfor x in xs:\n    out.append(last())",
+    "a comprehension": "out = []\nfor x in xs:\n    out.append([o for o in out])",
+    "a format": "out = []\nfor x in xs:\n    out.append(f'{out}')",
+    "a parameter": "for x in xs:\n    given.append(x)",
+    "a global": "global out\nout = []\nfor x in xs:\n    out.append(f(x))",
+    "not empty at first": "out = [0]\nfor x in xs:\n    out.append(x)",
+    "not made here": "out = make()\nfor x in xs:\n    out.append(x)",
+    "two writes by key": "out = {}\nfor x in xs:\n    out[x] = 1\n    out['w'] = 2",
+    "a method that may read": "out = []\nfor x in xs:\n    out.insert(0, x)",
+    "what a method gives": "out = {}\nfor x in xs:\n    y = out.setdefault(x, [])",
+    "the condition of a while": "out = []\nwhile len(out) < n():\n    out.append(1)",
+    "made in the loop from itself": "out = []\nfor x in xs:\n    out = [*out, x]",
+}
+
+
+def names(body: str, header: str = "def f(xs, ys, given):") -> LoopNames:
+    """Of the innermost loop of a function."""
+    function = cst.parse_module(header + "\n" + "".join(f"    {line}\n" for line in body.splitlines())).body[0]
+    assert isinstance(function, cst.FunctionDef)
+    return loop_names(_innermost(function), function)
+
+
+def _innermost(node: cst.CSTNode) -> cst.For | cst.While:
+    inner = [_innermost(c) for c in node.children if _loops(c)]
+    if inner:
+        return inner[0]
+    assert isinstance(node, (cst.For, cst.While))
+    return node
+
+
+def _loops(node: cst.CSTNode) -> bool:
+    return isinstance(node, (cst.For, cst.While)) or any(map(_loops, node.children))
+
+
+@pytest.mark.parametrize("body", FILLED.values(), ids=FILLED)
+def test_a_container_that_nothing_reads_before_the_loop_ends_is_filled(body: str) -> None:
+    assert names(body).filled == {"out"}
+
+
+@pytest.mark.parametrize("body", READ.values(), ids=READ)
+def test_a_container_that_something_may_read_is_not(body: str) -> None:
+    assert names(body).filled == frozenset()
+
+
+def test_targets_are_the_names_that_the_loop_binds() -> None:
+    assert names("for i, (a, *b) in xs:\n    pass").targets == {"i", "a", "b"}
+    assert names("for o.x in xs:\n    pass").targets == frozenset()
+    assert names("for o[k] in xs:\n    pass").targets == frozenset()
+    assert names("while xs:\n    pass").targets == frozenset()
+
+
+def test_a_target_that_an_inner_function_reads_is_not_the_loops_own() -> None:
+    assert names("def g():\n    return x\nfor x in xs:\n    g()").targets == frozenset()
+    assert names("global x\nfor x in xs:\n    g()").targets == frozenset()
+
+
+def test_counters_are_counted_in_the_loop_itself() -> None:
+    body = "n = m = k = 0\nm += 1\nfor x in xs:\n    if x:\n        n += 1\n    j -= 2\n    k *= 2\nk += 1"
+    assert names(body).counters == {"n", "j"}
+
+
+def test_nothing_is_known_of_a_modules_names() -> None:
+    module = cst.parse_module("out = []\nfor x in xs:\n    out.append(x)\n")
+    assert loop_names(_innermost(module), None) == NOTHING
+    assert loop_names(_innermost(module), cst.Lambda(cst.Parameters(), cst.Name("x"))) == NOTHING
