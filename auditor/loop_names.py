@@ -158,7 +158,7 @@ def _words(node: Any) -> Iterator[str]:
         yield from _words(part)
 
 
-def _parts(node: Any) -> Iterator[Any]:
+def _parts(node: cst.CSTNode) -> Iterator[Any]:
     """The nodes below a node, in the order of the text and without what is white space."""
     for name in _fields(type(node)):
         value = getattr(node, name)
@@ -169,5 +169,5 @@ def _parts(node: Any) -> Iterator[Any]:
 
 
 @cache
-def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+def _fields(kind: type) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if not f.name.startswith(_SPACE))
