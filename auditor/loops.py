@@ -9,7 +9,7 @@ from typing import Any
 from auditor import operators
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, Interpreter, RaiseSignal, Signal
 from auditor.joins import congruent, join_contents, same
-from auditor.loop_names import NOTHING, LoopNames
+from auditor.loop_names import NOTHING, Loop, LoopNames, loop_names
 from auditor.values import Const, Env, Instance, Mapping, Num, Seq, Star, Tensor, Union, Unknown, Value, merge_places
 
 
@@ -18,15 +18,20 @@ class Unseen:
     """What the body of a loop changes and cannot see: names of the scope `env`, and what a comprehension makes."""
 
     env: Env | None = None
-    names: LoopNames = NOTHING
+    statement: Loop | None = None
+    function: object = None
     made: Value | None = None
+
+    @property
+    def names(self) -> LoopNames:
+        return loop_names(self.statement, self.function) if self.statement is not None else NOTHING
 
     def alike(self, obj: Any, old: Any, new: Any) -> bool:
         """Whether the next round would find `new` as it found `old`."""
         if isinstance(obj, Env):
             # names that the body binds before it reads them change nothing for the next round
-            bound = self.names.targets if obj is self.env else ()
-            return all(n in bound or (n in new and same(v, new[n])) for n, v in old.items())
+            changed = [n for n, v in old.items() if n not in new or not same(v, new[n])]
+            return not changed or (obj is self.env and self.names.targets.issuperset(changed))
         return obj is self.made or (
             self.env is not None and any(self.env.names.get(n) is obj for n in self.names.filled)
         )
@@ -109,10 +114,10 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal],
         for obj, content in now.values():
             old = obj.snapshot()
             new = widen(obj, old, content, attempt)
-            if obj is unseen.env and attempt == 0:
-                new |= {n: _widen_value(old[n], new[n]) for n in unseen.names.counters if n in old and n in new}
             if _same_content(obj, old, new):
                 continue
+            if obj is unseen.env and attempt == 0:
+                new |= {n: _widen_value(old[n], new[n]) for n in unseen.names.counters if n in old and n in new}
             it.heap.touch(obj)
             obj.restore(new)
             stable = stable and unseen.alike(obj, old, new)

@@ -25,7 +25,6 @@ from auditor.interpreter import (
     Signal,
 )
 from auditor.joins import Deleted, union_of
-from auditor.loop_names import loop_names
 from auditor.loops import Unseen, left, loop, repeat
 from auditor.places import Site
 from auditor.values import (
@@ -521,7 +520,7 @@ def _for(it: Interpreter, node: cst.For, frame: Frame) -> Signal:
 
 
 def _unseen(node: cst.For | cst.While, frame: Frame) -> Unseen:
-    return Unseen(frame.env, loop_names(node, frame.function.node if frame.function is not None else None))
+    return Unseen(frame.env, node, frame.function.node if frame.function is not None else None)
 
 
 def _surviving(it: Interpreter, run_loop: Callable[[], Signal]) -> Signal:
