@@ -132,7 +132,7 @@ def assign(it: Interpreter, target: Any, value: Value, frame: Frame) -> None:
         obj = it.eval(target.value, frame)
         set_item(it, obj, index_of(it, target, frame), it.tag(value), frame.statement.site(target))
     elif kind is cst.Tuple or kind is cst.List:
-        starred = next((i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), None)
+        starred = next((i for i, e in enumerate(target.elements) if type(e) is cst.StarredElement), None)
         parts = unpack(it, value, len(target.elements), starred, frame.statement.site(target))
         for element, part in zip(target.elements, parts, strict=True):
             assign(it, element.value, part, frame)
@@ -345,7 +345,8 @@ def narrowed(it: Interpreter, test: Any, taken: bool, frame: Frame, thunk: Calla
 
 def _narrowing(it: Interpreter, test: Any, taken: bool, frame: Frame) -> list[tuple[Any, Keep]]:
     """(name or attribute, which of its options agree with the outcome) for the simple parts of a test."""
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+    kind = type(test)
+    if kind is cst.UnaryOperation and type(test.operator) is cst.Not:
         return _narrowing(it, test.expression, not taken, frame)
     if _narrowable(test):
         return [(test, lambda v: operators.truth(v) is not (not taken))]
@@ -354,11 +355,11 @@ def _narrowing(it: Interpreter, test: Any, taken: bool, frame: Frame) -> list[tu
         from auditor.objects import is_instance
 
         return [(subject, lambda v: is_instance(it, v, cls) is not (not taken))]
-    if isinstance(test, cst.BooleanOperation):
-        if isinstance(test.operator, cst.And) == taken:
+    if kind is cst.BooleanOperation:
+        if (type(test.operator) is cst.And) == taken:
             return [*_narrowing(it, test.left, taken, frame), *_narrowing(it, test.right, taken, frame)]
         return []
-    if isinstance(test, cst.Comparison) and _narrowable(test.left) and len(test.comparisons) == 1:
+    if kind is cst.Comparison and _narrowable(test.left) and len(test.comparisons) == 1:
         target = test.comparisons[0]
         of_none = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
         if of_none and isinstance(target.operator, (cst.Is, cst.IsNot)):
@@ -368,13 +369,14 @@ def _narrowing(it: Interpreter, test: Any, taken: bool, frame: Frame) -> list[tu
 
 
 def _is_isinstance(test: Any) -> bool:
-    if not (isinstance(test, cst.Call) and isinstance(test.func, cst.Name) and test.func.value == "isinstance"):
+    if not (type(test) is cst.Call and type(test.func) is cst.Name and test.func.value == "isinstance"):
         return False
     return len(test.args) == 2 and _narrowable(test.args[0].value)
 
 
 def _narrowable(node: Any) -> bool:
-    return isinstance(node, cst.Name) or (isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name))
+    kind = type(node)  # `isinstance` is slow to say no: the classes of LibCST are abstract
+    return kind is cst.Name or (kind is cst.Attribute and type(node.value) is cst.Name)
 
 
 def _match(it: Interpreter, node: cst.Match, frame: Frame) -> Signal:
