@@ -12,7 +12,18 @@ from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.interpreter import Interpreter
 from auditor.objects import mro
 from auditor.places import Site
-from auditor.roles import cache_names, is_cache_name, is_state_name, query_rank, recurrent_inputs, role_by_name, words
+from auditor.roles import (
+    LOGIT_NAMES,
+    cache_names,
+    is_cache_name,
+    is_logits_name,
+    is_state_name,
+    no_logits_name,
+    query_rank,
+    recurrent_inputs,
+    role_by_name,
+    words,
+)
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
 from auditor.values import (
@@ -79,6 +90,7 @@ class Declaration:
     input_source: Value | None = None
     core_ml: bool = False
     traced: AbcMapping[str, Value] | None = None
+    output_source: Value | None = None
 
 
 def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
@@ -579,17 +591,18 @@ def _example(d: Declaration, inputs: Sequence[Input]) -> dict[dims.Atom, int] | 
     return {atom: found.pop() for atom, found in seen.items() if len(found) == 1}
 
 
-_LOGIT_NAMES = {"logits", "logit", "scores", "probs", "probabilities"}
 _HIDDEN_NAMES = {"hidden", "embed", "embeds", "embeddings", "features", "feat", "latent", "states", "h", "out", "lm"}
 
 
 def _logits(d: Declaration, outcome: Outcome, q: Declared | None, concrete: bool) -> Fact[Logits]:
     if outcome.reason is not None:
         reason, places = why(outcome.reason, d.site)
-        return Fact.unknown(reason, *places)
+        return _by_name(d) or Fact.unknown(reason, *places)
     name, value = _logits_output(d, outcome)
     if value is None:
-        return Fact.unknown("`forward` gives no tensor that could be followed", d.site.place("export call"))
+        return _by_name(d) or Fact.unknown(
+            "`forward` gives no tensor that could be followed", d.site.place("export call")
+        )
     if isinstance(value, Union):
         found = [_logits_of(d, name, o, q, concrete, outcome) for o in value.options]
         if all(f.value is found[0].value for f in found):
@@ -603,7 +616,7 @@ def _logits_output(d: Declaration, outcome: Outcome) -> tuple[str, Value | None]
     outputs = outcome.outputs
     labelled = [(names[n] if n < len(names) else own, v) for n, (own, v) in enumerate(outputs)]
     for label, v in labelled:
-        if set(words(label)) & _LOGIT_NAMES and "eos" not in words(label):
+        if is_logits_name(label):
             return label, v
     return labelled[0] if labelled else ("", None)
 
@@ -615,19 +628,19 @@ def _logits_of(
     if not isinstance(value, Tensor):
         cause = value if isinstance(value, Unknown) else Unknown("an output that is no tensor", places=value.places)
         reason, places = why(cause, d.site)
-        return Fact.unknown(reason, *places, flags=flags)
+        return _by_name(d) or Fact.unknown(reason, *places, flags=flags)
     places = evidence(d.site, value)
     if value.tags & {"argmax", "topk"} or (value.dtype.startswith(("int", "uint")) and value.shape is not None):
         return Fact(Logits.NONE, places, flags=flags)
     if value.reason is not None or value.shape is None:
         cause = value.reason or Unknown("the shape of the output is not known", places=value.places)
         reason, where = why(cause, d.site)
-        return Fact.unknown(reason, *where, flags=flags)
+        return _by_name(d) or Fact.unknown(reason, *where, flags=flags)
     if not value.shape:
         return Fact(Logits.NONE, places, flags=flags)
     value = replace(value, shape=_channels_last(value.shape))
     assert value.shape is not None
-    split = sum(bool(set(words(n)) & _LOGIT_NAMES) for n in d.output_names or ()) > 1  # the vocabulary in parts
+    split = sum(bool(set(words(n)) & LOGIT_NAMES) for n in d.output_names or ()) > 1  # the vocabulary in parts
     token = _of_embeddings(d.module, value.shape[-1]) if not split else None
     is_logits = token if token is False or (token and not words(name)) else _is_logits(name, value, q)
     if is_logits is None:
@@ -639,6 +652,17 @@ def _logits_of(
     if not is_logits:
         return Fact(Logits.NONE, places, flags=flags)
     return _rows(d, value, places, concrete, q)
+
+
+def _by_name(d: Declaration) -> Fact[Logits] | None:
+    """`NONE` for outputs that could not be followed, when the names in the call say that none is logits."""
+    said = no_logits_name(d.output_names or ())
+    if said is None:
+        return None
+    note = f"the output is named `{said}`"
+    call, *places = evidence(d.site, d.output_source)
+    named = places[0] if places else call
+    return Fact(Logits.NONE, (*((call,) if places else ()), Place(named.path, named.line, note)))
 
 
 def _of_embeddings(module: Value, width: dims.Dim) -> bool | None:
@@ -675,9 +699,9 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     )
     if embedded is not None and width == embedded:
         return False
-    if "hidden" in str(width).lower() and not label & _LOGIT_NAMES:
+    if "hidden" in str(width).lower() and not label & LOGIT_NAMES:
         return False
-    if label & _LOGIT_NAMES:
+    if label & LOGIT_NAMES:
         return True
     if label & _HIDDEN_NAMES:
         return False

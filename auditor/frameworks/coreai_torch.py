@@ -128,6 +128,7 @@ def declare(args: Args, program: Value, site: Site) -> Declaration:
         more,
         site,
         _first_cache(args.kw.get("input_names")),
+        output_source=args.kw.get("output_names"),
     )
 
 
