@@ -134,11 +134,28 @@ def _sequence(kind: str) -> Callable[[Interpreter, Args, Site | None], Value]:
         if not args.pos:
             return Seq(kind, [], places=_here(site))
         assert site is not None
+        if (
+            isinstance(args.pos[0], Union)
+            and kind in ("list", "tuple")
+            and (kept := _each_length(it, args, kind, site))
+        ):
+            return kept
         source = iterate(it, args.pos[0], site)
         items = unique(source.items) if kind in ("set", "frozenset") else list(source.items)
         return Seq(kind, items, source.rest, places=source.places or (site,), flags=source.flags)
 
     return make
+
+
+def _each_length(it: Interpreter, args: Args, kind: str, site: Site) -> Value | None:
+    """The list or tuple of each option, when they are known and of different lengths: joined, they would not be."""
+    given = args.pos[0]
+    parts = (
+        [iterate(it, o, site) for o in given.options if not isinstance(o, Absent)] if isinstance(given, Union) else []
+    )
+    if not all(p.exact for p in parts) or len({len(p.items) for p in parts}) < 2:
+        return None
+    return union(Seq(kind, list(p.items), places=p.places or (site,), flags=given.flags | p.flags) for p in parts)
 
 
 def _dict(it: Interpreter, args: Args, site: Site | None) -> Value:
