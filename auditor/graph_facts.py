@@ -15,6 +15,7 @@ from auditor.places import Site
 from auditor.roles import (
     LOGIT_NAMES,
     cache_names,
+    encoder_name,
     is_cache_name,
     is_logits_name,
     is_state_name,
@@ -434,6 +435,8 @@ def _kv(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[Declar
 def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv], q: Declared | None) -> Fact[Kind]:
     if states.value is None:
         return Fact.unknown(states.reason, *states.evidence)
+    if (encoder := _encoder(d, q)) is not None and (states.value or kv.value is Kv.IO):
+        return Fact(Kind.OTHER, (d.site.place("export call"), encoder))
     if states.value:
         if q is not None and _is_vector(q) and not any(s.role in (Role.CONV, Role.RECURRENT) for s in states.value):
             return Fact(Kind.OTHER, evidence(d.site, q.value))
@@ -443,6 +446,25 @@ def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv], q: Decl
     if kv.value is Kv.IO and not _takes_tokens(q):
         return Fact(Kind.OTHER, kv.evidence)  # a streaming encoder: its cache is of frames, not of tokens
     return Fact(Kind.OTHER if kv.value is Kv.NONE else Kind.DECODER, kv.evidence)
+
+
+def _encoder(d: Declaration, q: Declared | None) -> Place | None:
+    """Where the graph is said to be an encoder with streaming caches: its class or an output has that name.
+
+    It reads no token ids and names no logits. What goes in may be called embeddings: those of frames are, too.
+    """
+    classes = [c for c in mro(d.module.cls) if isinstance(c, Class)] if isinstance(d.module, Instance) else []
+    said = encoder_name([*(d.output_names or ()), *(c.name for c in classes)])
+    if said is None or q is None or d.output_names is None or _is_ids(q):
+        return None
+    site = next((c.site for c in classes if c.name == said), None)
+    return site.place(f"the class is named `{said}`") if site else d.site.place(f"an output is named `{said}`")
+
+
+def _is_ids(q: Declared) -> bool:
+    """Whether the query may be token ids, by its type or its name."""
+    numbers = isinstance(q.value, Tensor) and q.value.dtype.startswith(("float", "bfloat"))
+    return not numbers or bool(set(words(q.name)) & {"ids", "id", "token", "tokens"})
 
 
 def _gives_one_output(d: Declaration, outcome: Outcome) -> bool:

@@ -189,6 +189,18 @@ def no_logits_name(names: Sequence[str]) -> str | None:
     return said[0] if said and not rest and not any(map(is_logits_name, names)) else None
 
 
+_ENCODES = {"encoder", "enc", "conformer", "vocoder", "codec"}
+_DECODES = {"decoder", "dec", "decode", "causal", "lm", "llm", "generation"}
+
+
+def encoder_name(names: Sequence[str]) -> str | None:
+    """The name that says a network encodes or makes a signal; None when there is none, or one that says it decodes."""
+    parts = [(n, set(words(n))) for n in names]
+    if any(p & (_DECODES | LOGIT_NAMES) for _, p in parts):
+        return None
+    return next((n for n, p in parts if p & _ENCODES), None)
+
+
 def query_rank(name: str) -> int:
     """How much a name sounds like the query: lower is better, 1000 and more is no query."""
     lower = name.lower()
