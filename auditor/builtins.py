@@ -43,7 +43,7 @@ from auditor.values import (
     number,
     text_of,
 )
-from auditor.views import attribute_view
+from auditor.views import attribute_view, is_record, spoil_attributes
 
 
 def _here(site: Site | None) -> tuple[Site, ...]:
@@ -283,8 +283,8 @@ def _hasattr(it: Interpreter, args: Args, site: Site | None) -> Value:
         return FALSE
     if isinstance(found, Unknown) and isinstance(obj, Instance) and not isinstance(obj.attrs.get(name), Const):
         known, sure = class_lookup(obj.cls, name)
-        if known is None and not sure:
-            return operators.unknown_from(f"whether an object of an unread class has `{name}`", "bool", found)
+        if known is None and (not sure or (obj.taint is not None and name not in obj.attrs)):
+            return operators.unknown_from(f"whether an object that was not read has `{name}`", "bool", found)
     return TRUE
 
 
@@ -330,11 +330,11 @@ def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     if name is None or "*" in name:
         from auditor.calls import taint
 
-        cause = Unknown("an attribute was set under a name that is not known", places=_here(site))
+        kind = "data" if isinstance(obj, Instance) and is_record(obj, args.pos[2]) else ""
+        cause = Unknown("an attribute was set under a name that is not known", kind=kind, places=_here(site))
         taint(it, Args([obj]), cause)
         if isinstance(obj, Instance):
-            it.heap.touch(obj)
-            obj.taint = obj.taint or cause
+            spoil_attributes(it, obj, cause)
         return NONE
     it.set(obj, name, args.pos[2], site)
     return NONE
