@@ -10,8 +10,9 @@ from typing import TypeVar
 from auditor import dims
 from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.interpreter import Interpreter
-from auditor.objects import mro
+from auditor.objects import class_lookup, mro
 from auditor.places import Site
+from auditor.ranks import unpacked_rank
 from auditor.roles import (
     LOGIT_NAMES,
     cache_names,
@@ -30,6 +31,7 @@ from auditor.torch.modules import walk
 from auditor.values import (
     Class,
     Const,
+    Function,
     Instance,
     Mapping,
     Seq,
@@ -138,6 +140,7 @@ def why(reason: Unknown, site: Site) -> tuple[str, tuple[Place, ...]]:
 
 def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     """All facts of one exported graph."""
+    d = _ranked(d)
     state_inputs = _state_inputs(d)
     others = [i for i in d.inputs if i.name not in state_inputs]
     if not others and d.more is not None:  # a program that nobody read: the names that the converter gives are all
@@ -165,6 +168,29 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
         kind = Fact(Kind.OTHER, kv.evidence)  # a cache that is read and does not come out again carries nothing on
     marks = (*_marks(outcome, states, query), *_flexibility(d, states), *_unwritten(d, states, state_inputs, outcome))
     return GraphFacts(kind, states, query, logits, kv, (*marks, *_workload(it, d)))
+
+
+def _ranked(d: Declaration) -> Declaration:
+    """The declaration with as much of an unknown example's shape as `forward` says: its number of axes."""
+    unshaped = [i for i in d.inputs if isinstance(i.value, Tensor) and i.value.shape is None]
+    function = _forward_of(d) if unshaped else None
+    if function is None:
+        return d
+    inputs = list(d.inputs)
+    for i in unshaped:
+        rank = unpacked_rank(function, i.parameter or i.name)
+        if rank is not None and isinstance(i.value, Tensor):
+            shape = tuple(dims.symbol(dims.Atom(f"{i.name}.shape[{axis}]")) for axis in range(rank))
+            inputs[inputs.index(i)] = replace(i, value=replace(i.value, shape=shape, reason=None))
+    return replace(d, inputs=tuple(inputs))
+
+
+def _forward_of(d: Declaration) -> Function | None:
+    """The `forward` of the exported module, when it is a function of the sources."""
+    if not isinstance(d.module, Instance):
+        return None
+    found, _ = class_lookup(d.module.cls, "forward")
+    return found if isinstance(found, Function) and found.wrapped is None and "forward" not in d.module.attrs else None
 
 
 def _flexibility(d: Declaration, states: Fact[tuple[State, ...]]) -> list[Mark]:
