@@ -170,6 +170,10 @@ def _dict(it: Interpreter, args: Args, site: Site | None) -> Value:
     return out
 
 
+def _no_number(name: str, value: Const, error: Exception, site: Site | None) -> RaiseSignal:
+    return RaiseSignal(type(error).__name__, Unknown(f"{name}({value.value!r})", places=_here(site)))
+
+
 def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
     if not args.pos:
         return Const(0)
@@ -181,7 +185,7 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
             base = args.pos[1].value if len(args.pos) > 1 and isinstance(args.pos[1], Const) else None
             return operators.derived(int(value.value, base) if base else int(value.value), value)
         except (TypeError, ValueError) as error:
-            raise RaiseSignal(type(error).__name__) from None
+            raise _no_number("int", value, error, site) from None
     baked = _baked(it, value, site, "int()")
     if baked is not None or isinstance(value, Num):
         return baked or value
@@ -202,7 +206,7 @@ def _float(it: Interpreter, args: Args, site: Site | None) -> Value:
         try:
             return operators.derived(float(value.value), value)
         except (TypeError, ValueError) as error:
-            raise RaiseSignal(type(error).__name__) from None
+            raise _no_number("float", value, error, site) from None
     baked = _baked(it, value, site, "float()")
     if baked is not None or isinstance(value, Num):
         return baked or value
