@@ -92,3 +92,10 @@ def test_a_decoder_of_tokens_by_the_name_of_an_encoder(tmp_path: Path) -> None:
     assert judged(tmp_path, script).says() == "eligible"
     hidden = mutate(script, ('output_names=["logits"]', 'output_names=["enc"]'), ("self.head(x)", "x"))
     assert judged(tmp_path, hidden).says() == "out by no-logits"
+
+
+@pytest.mark.parametrize(("one", "says"), [("float16", NOT_A_DECODER), ("int32", HYBRID)])
+def test_a_choice_has_the_type_of_what_is_chosen(tmp_path: Path, one: str, says: str) -> None:
+    frames = "torch.zeros(1, 4, 32, dtype=torch.float16)"
+    chosen = f"torch.where(torch.ones(1, 4, 1, dtype=torch.bool), torch.zeros(1, 4, 32, dtype=torch.{one}), 0)"
+    assert judged(tmp_path, mutate(STREAMING, OUTPUT, (frames, chosen))).says() == says
