@@ -43,7 +43,7 @@ from auditor.values import (
     number,
     text_of,
 )
-from auditor.views import attribute_view
+from auditor.views import attribute_view, is_record, spoil_attributes
 
 
 def _here(site: Site | None) -> tuple[Site, ...]:
@@ -134,11 +134,28 @@ def _sequence(kind: str) -> Callable[[Interpreter, Args, Site | None], Value]:
         if not args.pos:
             return Seq(kind, [], places=_here(site))
         assert site is not None
+        if (
+            isinstance(args.pos[0], Union)
+            and kind in ("list", "tuple")
+            and (kept := _each_length(it, args, kind, site))
+        ):
+            return kept
         source = iterate(it, args.pos[0], site)
         items = unique(source.items) if kind in ("set", "frozenset") else list(source.items)
         return Seq(kind, items, source.rest, places=source.places or (site,), flags=source.flags)
 
     return make
+
+
+def _each_length(it: Interpreter, args: Args, kind: str, site: Site) -> Value | None:
+    """The list or tuple of each option, when they are known and of different lengths: joined, they would not be."""
+    given = args.pos[0]
+    parts = (
+        [iterate(it, o, site) for o in given.options if not isinstance(o, Absent)] if isinstance(given, Union) else []
+    )
+    if not all(p.exact for p in parts) or len({len(p.items) for p in parts}) < 2:
+        return None
+    return union(Seq(kind, list(p.items), places=p.places or (site,), flags=given.flags | p.flags) for p in parts)
 
 
 def _dict(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -153,6 +170,10 @@ def _dict(it: Interpreter, args: Args, site: Site | None) -> Value:
     return out
 
 
+def _no_number(name: str, value: Const, error: Exception, site: Site | None) -> RaiseSignal:
+    return RaiseSignal(type(error).__name__, Unknown(f"{name}({value.value!r})", places=_here(site)))
+
+
 def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
     if not args.pos:
         return Const(0)
@@ -164,7 +185,7 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
             base = args.pos[1].value if len(args.pos) > 1 and isinstance(args.pos[1], Const) else None
             return operators.derived(int(value.value, base) if base else int(value.value), value)
         except (TypeError, ValueError) as error:
-            raise RaiseSignal(type(error).__name__) from None
+            raise _no_number("int", value, error, site) from None
     baked = _baked(it, value, site, "int()")
     if baked is not None or isinstance(value, Num):
         return baked or value
@@ -185,7 +206,7 @@ def _float(it: Interpreter, args: Args, site: Site | None) -> Value:
         try:
             return operators.derived(float(value.value), value)
         except (TypeError, ValueError) as error:
-            raise RaiseSignal(type(error).__name__) from None
+            raise _no_number("float", value, error, site) from None
     baked = _baked(it, value, site, "float()")
     if baked is not None or isinstance(value, Num):
         return baked or value
@@ -266,8 +287,8 @@ def _hasattr(it: Interpreter, args: Args, site: Site | None) -> Value:
         return FALSE
     if isinstance(found, Unknown) and isinstance(obj, Instance) and not isinstance(obj.attrs.get(name), Const):
         known, sure = class_lookup(obj.cls, name)
-        if known is None and not sure:
-            return operators.unknown_from(f"whether an object of an unread class has `{name}`", "bool", found)
+        if known is None and (not sure or (obj.taint is not None and name not in obj.attrs)):
+            return operators.unknown_from(f"whether an object that was not read has `{name}`", "bool", found)
     return TRUE
 
 
@@ -313,11 +334,11 @@ def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     if name is None or "*" in name:
         from auditor.calls import taint
 
-        cause = Unknown("an attribute was set under a name that is not known", places=_here(site))
+        kind = "data" if isinstance(obj, Instance) and is_record(obj, args.pos[2]) else ""
+        cause = Unknown("an attribute was set under a name that is not known", kind=kind, places=_here(site))
         taint(it, Args([obj]), cause)
         if isinstance(obj, Instance):
-            it.heap.touch(obj)
-            obj.taint = obj.taint or cause
+            spoil_attributes(it, obj, cause)
         return NONE
     it.set(obj, name, args.pos[2], site)
     return NONE

@@ -38,7 +38,7 @@ from auditor.values import (
 
 _MAX_RECURSION = 24
 _MOST_TAINTED = 2_000
-_READS = frozenset({"get", "pop", "copy", "to_dict", "item", "tolist"})
+_READS = frozenset({"get", "pop", "copy", "items", "keys", "values", "to_dict", "item", "tolist"})
 """Methods of plain data that give plain data."""
 
 

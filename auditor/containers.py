@@ -66,7 +66,8 @@ def iterate(it: Interpreter, value: Value, site: Site) -> Seq:
                 method = None
             if method is not None and not isinstance(method, Unknown):
                 return iterate(it, it.call(method, Args(), site), site)
-    rest = operators.unknown_from("items of a value that is not known", "", value, name=_name_of(value))
+    kind = "data" if isinstance(value, Unknown) and value.kind == "data" else ""
+    rest = operators.unknown_from("items of a value that is not known", kind, value, name=_name_of(value))
     if not rest.places:
         rest.places = (site,)
     return Seq("list", [], rest, flags=value.flags)

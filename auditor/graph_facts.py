@@ -10,14 +10,28 @@ from typing import TypeVar
 from auditor import dims
 from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.interpreter import Interpreter
-from auditor.objects import mro
+from auditor.objects import class_lookup, mro
 from auditor.places import Site
-from auditor.roles import cache_names, is_cache_name, is_state_name, query_rank, recurrent_inputs, role_by_name, words
+from auditor.ranks import unpacked_rank
+from auditor.roles import (
+    LOGIT_NAMES,
+    cache_names,
+    encoder_name,
+    is_cache_name,
+    is_logits_name,
+    is_state_name,
+    no_logits_name,
+    query_rank,
+    recurrent_inputs,
+    role_by_name,
+    words,
+)
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
 from auditor.values import (
     Class,
     Const,
+    Function,
     Instance,
     Mapping,
     Seq,
@@ -79,6 +93,7 @@ class Declaration:
     input_source: Value | None = None
     core_ml: bool = False
     traced: AbcMapping[str, Value] | None = None
+    output_source: Value | None = None
 
 
 def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
@@ -125,6 +140,7 @@ def why(reason: Unknown, site: Site) -> tuple[str, tuple[Place, ...]]:
 
 def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     """All facts of one exported graph."""
+    d = _ranked(d)
     state_inputs = _state_inputs(d)
     others = [i for i in d.inputs if i.name not in state_inputs]
     if not others and d.more is not None:  # a program that nobody read: the names that the converter gives are all
@@ -152,6 +168,29 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
         kind = Fact(Kind.OTHER, kv.evidence)  # a cache that is read and does not come out again carries nothing on
     marks = (*_marks(outcome, states, query), *_flexibility(d, states), *_unwritten(d, states, state_inputs, outcome))
     return GraphFacts(kind, states, query, logits, kv, (*marks, *_workload(it, d)))
+
+
+def _ranked(d: Declaration) -> Declaration:
+    """The declaration with as much of an unknown example's shape as `forward` says: its number of axes."""
+    unshaped = [i for i in d.inputs if isinstance(i.value, Tensor) and i.value.shape is None]
+    function = _forward_of(d) if unshaped else None
+    if function is None:
+        return d
+    inputs = list(d.inputs)
+    for i in unshaped:
+        rank = unpacked_rank(function, i.parameter or i.name)
+        if rank is not None and isinstance(i.value, Tensor):
+            shape = tuple(dims.symbol(dims.Atom(f"{i.name}.shape[{axis}]")) for axis in range(rank))
+            inputs[inputs.index(i)] = replace(i, value=replace(i.value, shape=shape, reason=None))
+    return replace(d, inputs=tuple(inputs))
+
+
+def _forward_of(d: Declaration) -> Function | None:
+    """The `forward` of the exported module, when it is a function of the sources."""
+    if not isinstance(d.module, Instance):
+        return None
+    found, _ = class_lookup(d.module.cls, "forward")
+    return found if isinstance(found, Function) and found.wrapped is None and "forward" not in d.module.attrs else None
 
 
 def _flexibility(d: Declaration, states: Fact[tuple[State, ...]]) -> list[Mark]:
@@ -422,6 +461,8 @@ def _kv(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[Declar
 def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv], q: Declared | None) -> Fact[Kind]:
     if states.value is None:
         return Fact.unknown(states.reason, *states.evidence)
+    if (encoder := _encoder(d, q)) is not None and (states.value or kv.value is Kv.IO):
+        return Fact(Kind.OTHER, (d.site.place("export call"), encoder))
     if states.value:
         if q is not None and _is_vector(q) and not any(s.role in (Role.CONV, Role.RECURRENT) for s in states.value):
             return Fact(Kind.OTHER, evidence(d.site, q.value))
@@ -431,6 +472,25 @@ def _kind(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv], q: Decl
     if kv.value is Kv.IO and not _takes_tokens(q):
         return Fact(Kind.OTHER, kv.evidence)  # a streaming encoder: its cache is of frames, not of tokens
     return Fact(Kind.OTHER if kv.value is Kv.NONE else Kind.DECODER, kv.evidence)
+
+
+def _encoder(d: Declaration, q: Declared | None) -> Place | None:
+    """Where the graph is said to be an encoder with streaming caches: its class or an output has that name.
+
+    It reads no token ids and names no logits. What goes in may be called embeddings: those of frames are, too.
+    """
+    classes = [c for c in mro(d.module.cls) if isinstance(c, Class)] if isinstance(d.module, Instance) else []
+    said = encoder_name([*(d.output_names or ()), *(c.name for c in classes)])
+    if said is None or q is None or d.output_names is None or _is_ids(q):
+        return None
+    site = next((c.site for c in classes if c.name == said), None)
+    return site.place(f"the class is named `{said}`") if site else d.site.place(f"an output is named `{said}`")
+
+
+def _is_ids(q: Declared) -> bool:
+    """Whether the query may be token ids, by its type or its name."""
+    numbers = isinstance(q.value, Tensor) and q.value.dtype.startswith(("float", "bfloat"))
+    return not numbers or bool(set(words(q.name)) & {"ids", "id", "token", "tokens"})
 
 
 def _gives_one_output(d: Declaration, outcome: Outcome) -> bool:
@@ -579,17 +639,18 @@ def _example(d: Declaration, inputs: Sequence[Input]) -> dict[dims.Atom, int] | 
     return {atom: found.pop() for atom, found in seen.items() if len(found) == 1}
 
 
-_LOGIT_NAMES = {"logits", "logit", "scores", "probs", "probabilities"}
 _HIDDEN_NAMES = {"hidden", "embed", "embeds", "embeddings", "features", "feat", "latent", "states", "h", "out", "lm"}
 
 
 def _logits(d: Declaration, outcome: Outcome, q: Declared | None, concrete: bool) -> Fact[Logits]:
     if outcome.reason is not None:
         reason, places = why(outcome.reason, d.site)
-        return Fact.unknown(reason, *places)
+        return _by_name(d) or Fact.unknown(reason, *places)
     name, value = _logits_output(d, outcome)
     if value is None:
-        return Fact.unknown("`forward` gives no tensor that could be followed", d.site.place("export call"))
+        return _by_name(d) or Fact.unknown(
+            "`forward` gives no tensor that could be followed", d.site.place("export call")
+        )
     if isinstance(value, Union):
         found = [_logits_of(d, name, o, q, concrete, outcome) for o in value.options]
         if all(f.value is found[0].value for f in found):
@@ -603,7 +664,7 @@ def _logits_output(d: Declaration, outcome: Outcome) -> tuple[str, Value | None]
     outputs = outcome.outputs
     labelled = [(names[n] if n < len(names) else own, v) for n, (own, v) in enumerate(outputs)]
     for label, v in labelled:
-        if set(words(label)) & _LOGIT_NAMES and "eos" not in words(label):
+        if is_logits_name(label):
             return label, v
     return labelled[0] if labelled else ("", None)
 
@@ -615,19 +676,19 @@ def _logits_of(
     if not isinstance(value, Tensor):
         cause = value if isinstance(value, Unknown) else Unknown("an output that is no tensor", places=value.places)
         reason, places = why(cause, d.site)
-        return Fact.unknown(reason, *places, flags=flags)
+        return _by_name(d) or Fact.unknown(reason, *places, flags=flags)
     places = evidence(d.site, value)
     if value.tags & {"argmax", "topk"} or (value.dtype.startswith(("int", "uint")) and value.shape is not None):
         return Fact(Logits.NONE, places, flags=flags)
     if value.reason is not None or value.shape is None:
         cause = value.reason or Unknown("the shape of the output is not known", places=value.places)
         reason, where = why(cause, d.site)
-        return Fact.unknown(reason, *where, flags=flags)
+        return _by_name(d) or Fact.unknown(reason, *where, flags=flags)
     if not value.shape:
         return Fact(Logits.NONE, places, flags=flags)
     value = replace(value, shape=_channels_last(value.shape))
     assert value.shape is not None
-    split = sum(bool(set(words(n)) & _LOGIT_NAMES) for n in d.output_names or ()) > 1  # the vocabulary in parts
+    split = sum(bool(set(words(n)) & LOGIT_NAMES) for n in d.output_names or ()) > 1  # the vocabulary in parts
     token = _of_embeddings(d.module, value.shape[-1]) if not split else None
     is_logits = token if token is False or (token and not words(name)) else _is_logits(name, value, q)
     if is_logits is None:
@@ -639,6 +700,17 @@ def _logits_of(
     if not is_logits:
         return Fact(Logits.NONE, places, flags=flags)
     return _rows(d, value, places, concrete, q)
+
+
+def _by_name(d: Declaration) -> Fact[Logits] | None:
+    """`NONE` for outputs that could not be followed, when the names in the call say that none is logits."""
+    said = no_logits_name(d.output_names or ())
+    if said is None:
+        return None
+    note = f"the output is named `{said}`"
+    call, *places = evidence(d.site, d.output_source)
+    named = places[0] if places else call
+    return Fact(Logits.NONE, (*((call,) if places else ()), Place(named.path, named.line, note)))
 
 
 def _of_embeddings(module: Value, width: dims.Dim) -> bool | None:
@@ -675,9 +747,9 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     )
     if embedded is not None and width == embedded:
         return False
-    if "hidden" in str(width).lower() and not label & _LOGIT_NAMES:
+    if "hidden" in str(width).lower() and not label & LOGIT_NAMES:
         return False
-    if label & _LOGIT_NAMES:
+    if label & LOGIT_NAMES:
         return True
     if label & _HIDDEN_NAMES:
         return False

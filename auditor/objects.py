@@ -378,6 +378,8 @@ def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | 
     found, sure = class_lookup(obj.cls, name)
     if found is not None:
         value = bound(it, found, obj, obj.cls, site)
+        if obj.taint is not None and not isinstance(found, (Function, Native)) and own is None:
+            return _hidden(obj, name, value)
         if own is not None and isinstance(own, Union):
             return join_all([value, *(o for o in own.options if not isinstance(o, Absent))])
         return value
@@ -399,6 +401,14 @@ def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | 
         obj.attrs[name] = value
         return value
     raise RaiseSignal("AttributeError", Unknown(f"no attribute `{name}`", places=(site,) if site else ()))
+
+
+def _hidden(obj: Instance, name: str, value: Value) -> Value:
+    """An attribute of the class of an object that has attributes nobody knows: one of them may hide it."""
+    from auditor.torch.modules import is_module
+
+    assert obj.taint is not None
+    return value if is_module(obj) else join_all([value, obj.taint.child(f".{name}")])
 
 
 def _of_unread_base(base: Value | None, name: str, site: Site | None) -> Unknown:

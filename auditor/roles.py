@@ -85,6 +85,18 @@ _NOT_QUERY = {
 }
 
 
+LOGIT_NAMES = {"logits", "logit", "scores", "probs", "probabilities"}
+_STOP = {"eos", "stop"}
+_HIDDEN_OUT = {"hidden", "embed", "embeds", "embedding", "embeddings", "feat", "feats", "feature", "features"} | {
+    "latent",
+    "latents",
+    "cond",
+    "condition",
+    "conditioning",
+}
+_SIGNAL = {"pcm", "wav", "waveform", "audio", "mel", "spectrogram", "image", "pixels"}
+
+
 def words(name: str) -> list[str]:
     """`keyCache_0` -> [`key`, `cache`, `0`]."""
     return [w.lower() for w in _SPLIT.split(name) if w]
@@ -161,6 +173,32 @@ def cache_names(names: Sequence[str]) -> list[str]:
         and tuple(b if w == a else w for w in parts) in given
     }
     return [n for n in names if n in paired or is_cache_name(n)]
+
+
+def is_logits_name(name: str) -> bool:
+    """Whether an output of that name is said to be logits; the flag that ends speech (`eos_logit`) is none."""
+    parts = set(words(name))
+    return bool(parts & LOGIT_NAMES) and not parts & _STOP
+
+
+def no_logits_name(names: Sequence[str]) -> str | None:
+    """The output that is said to be hidden states or a signal, when every other one is a cache or a stop flag."""
+    caches = set(cache_names(names))
+    said = [n for n in names if set(words(n)) & (_HIDDEN_OUT | _SIGNAL)]
+    rest = [n for n in names if n not in said and n not in caches and not set(words(n)) & _STOP]
+    return said[0] if said and not rest and not any(map(is_logits_name, names)) else None
+
+
+_ENCODES = {"encoder", "enc", "conformer", "vocoder", "codec"}
+_DECODES = {"decoder", "dec", "decode", "causal", "lm", "llm", "generation"}
+
+
+def encoder_name(names: Sequence[str]) -> str | None:
+    """The name that says a network encodes or makes a signal; None when there is none, or one that says it decodes."""
+    parts = [(n, set(words(n))) for n in names]
+    if any(p & (_DECODES | LOGIT_NAMES) for _, p in parts):
+        return None
+    return next((n for n, p in parts if p & _ENCODES), None)
 
 
 def query_rank(name: str) -> int:

@@ -32,7 +32,8 @@ MEANING = Meaning(
 class Result:
     """What a run exported and started, and how it ended.
 
-    `flags` are the options that the parser declared, `unread` the imports that could not be resolved.
+    `flags` are the options that the parser declared, `unread` the imports that could not be resolved, `ended_at` where
+    the run was ended by an error, when that is known.
     """
 
     exports: tuple[Export, ...]
@@ -43,6 +44,7 @@ class Result:
     steps: int
     ended: str = ""
     unread: tuple[tuple[str, Place], ...] = ()
+    ended_at: Place | None = None
 
 
 def run_script(loader: Loader, path: str, argv: tuple[str, ...], met: dict[Hashable, Result] | None = None) -> Result:
@@ -108,7 +110,7 @@ def _run(
     sinks = Sinks()
     it = Interpreter(MEANING, loader, sinks, argv, CommandLines(met.keys()), literals=loader.literals)
     it.heap.open()
-    ended = ""
+    ended, ended_at = "", None
     try:
         body(it)
     except Again as error:
@@ -116,7 +118,9 @@ def _run(
     except ExitSignal as error:
         ended = error.kind
     except RaiseSignal as error:
-        ended = f"raises {error.kind}"
+        detail = f": {error.value.reason}" if isinstance(error.value, Unknown) else ""
+        ended = f"raises {error.kind}{detail}"
+        ended_at = error.value.places[0].place() if error.value is not None and error.value.places else None
     except RecursionError:
         it.exhausted = Unknown("calls nest too deeply to be followed")
     finally:
@@ -128,7 +132,15 @@ def _run(
     problems = tuple(m for m, _ in sinks.problems)
     unread = tuple((name, site.place(f"the import of `{name}`")) for name, site in sorted(loader.unread.items()))
     result = Result(
-        tuple(sinks.exports), tuple(sinks.commands), problems, it.flag_table, it.exhausted, it.steps, ended, unread
+        tuple(sinks.exports),
+        tuple(sinks.commands),
+        problems,
+        it.flag_table,
+        it.exhausted,
+        it.steps,
+        ended,
+        unread,
+        ended_at,
     )
     if it.command_lines.key is not None and not loader.argv_read:
         met[it.command_lines.key] = result

@@ -180,6 +180,8 @@ class _Scanner:
 
     def _evaluate(self, script: str, argv: tuple[str, ...], command: str) -> Result | str:
         if not command:
+            if not script:
+                return "the recipe names no script and no command that makes its bundle"
             if script not in self.met:
                 self._parse_ahead(script)
             return run_script(self.loader, script, argv, self.met.setdefault(script, {}))
@@ -495,7 +497,7 @@ def _cut_short(result: Result) -> bool:
 
 
 def _where_cut(result: Result) -> Place | None:
-    return result.unread[0][1] if result.unread else None
+    return result.unread[0][1] if result.unread else result.ended_at
 
 
 def _why_nothing(result: Result) -> str:

@@ -5,14 +5,73 @@ from __future__ import annotations
 from collections.abc import Mapping as AbcMapping
 
 from auditor.interpreter import Interpreter
+from auditor.joins import union
 from auditor.places import Site
-from auditor.values import NONE, Args, Const, Instance, Mapping, NativeClass, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    NativeClass,
+    Num,
+    Pattern,
+    Seq,
+    Star,
+    Union,
+    Unknown,
+    Value,
+    text_of,
+)
 
 
 def attribute_view(obj: Instance, attributes: AbcMapping[str, Value], rest: Unknown | None = None) -> Instance:
     """A dict of attributes of `obj`; what is written to it is set on `obj`."""
     entries = {("str", n): (Const(n), v) for n, v in attributes.items()}
     return Instance(VIEW, {"(object)": obj}, Mapping(entries, rest))  # type: ignore[arg-type]
+
+
+_MAGIC = frozenset({"__call__", "__getattr__", "__getattribute__", "__setattr__"})
+
+
+def is_record(obj: Instance, value: Value) -> bool:
+    """Whether an object without methods receives plain data: whatever the name, its attributes are plain data then."""
+    from auditor.objects import OBJECT, mro
+
+    for cls in mro(obj.cls):
+        own = cls.env.names if isinstance(cls, Class) else {}
+        methods = [n for n, v in own.items() if isinstance(v, Function) and (not n.startswith("__") or n in _MAGIC)]
+        if methods or not (isinstance(cls, Class) or cls is OBJECT):
+            return False
+    return _is_data(value, obj.cls)
+
+
+def spoil_attributes(it: Interpreter, obj: Instance, cause: Unknown) -> None:
+    """An attribute of `obj` was set, and nobody knows which: it has more, and those that it had may be others now."""
+    from auditor.torch.modules import is_module
+
+    it.heap.touch(obj)
+    if obj.taint is None or obj.taint.kind == "data":
+        obj.taint = cause
+    if not is_module(obj):  # a module's `forward` is not followed any more
+        obj.attrs = {n: union([v, cause.child(f".{n}")]) for n, v in obj.attrs.items()}
+
+
+def _is_data(value: Value, record: Value) -> bool:
+    match value:
+        case Const() | Num() | Pattern():
+            return True
+        case Unknown(kind=kind):
+            return kind in ("data", "int", "float", "str", "bool", "list", "dict")
+        case Union(options=parts) | Star(items=parts):
+            return all(_is_data(p, record) for p in parts)
+        case Seq(items=items, rest=rest):
+            return all(_is_data(p, record) for p in (*items, *((rest,) if rest else ())))
+        case Instance(cls=cls, attrs=attrs, taint=taint) if cls is record:
+            return all(_is_data(p, record) for p in (*attrs.values(), *((taint,) if taint else ())))
+    return False
 
 
 def _set(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -26,19 +85,35 @@ def _set(it: Interpreter, args: Args, site: Site | None) -> Value:
     put(view.payload, key, value, site)
     if name is not None and "*" not in name:
         it.set(obj, name, value, site)
-    elif isinstance(obj, Instance):
-        it.heap.touch(obj)
-        obj.taint = obj.taint or Unknown(
-            "an attribute was set under a name that is not known", places=(site,) if site else ()
-        )
+    else:
+        _set_unnamed(it, obj, value, site)
     return NONE
 
 
+def _set_unnamed(it: Interpreter, obj: Value, value: Value, site: Site | None) -> None:
+    if isinstance(obj, Instance):
+        kind = "data" if is_record(obj, value) else ""
+        reason = "an attribute was set under a name that is not known"
+        spoil_attributes(it, obj, Unknown(reason, kind=kind, places=(site,) if site else ()))
+
+
 def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
+    view = args.pos[0]
+    assert isinstance(view, Instance)
     for other in args.pos[1:]:
+        rest: Value | None = other
+        if isinstance(other, Instance) and isinstance(other.payload, Mapping):
+            source = other.attrs.get("(object)")
+            rest = source.taint if isinstance(source, Instance) else other.payload.rest
+            other = other.payload
+        elif isinstance(other, Mapping):
+            rest = other.rest
         if isinstance(other, Mapping):
-            for key, value in other.entries.values():
-                _set(it, Args([args.pos[0], key, value]), site)
+            for key, value in list(other.entries.values()):
+                _set(it, Args([view, key, value]), site)
+        if rest is not None:
+            given = rest.child("[]") if isinstance(rest, Unknown) else rest
+            _set_unnamed(it, view.attrs["(object)"], given, site)
     for name, value in args.kw.items():
         _set(it, Args([args.pos[0], Const(name), value]), site)
     return NONE

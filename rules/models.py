@@ -39,6 +39,11 @@ def base_name(bundle: str) -> str:
     return _SUFFIX.sub("", bundle.replace("\\", "/").rstrip("/").rpartition("/")[2])
 
 
+def may_be(written: str, bundle: str) -> bool:
+    """Whether what a run writes (`*` is an unknown part) may have the base name of that bundle."""
+    return fnmatch.fnmatchcase(base_name(bundle), _pattern(base_name(written)))
+
+
 def models(graphs: Sequence[Judged]) -> tuple[Model, ...]:
     """The models of these graphs, by identifier."""
     recipes: dict[str, list[Judged]] = {}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rules.costs import Cost, sweeps
+from rules.models import base_name, may_be
 from rules.speedups import Measured
 
 Data = Mapping[str, Any]
@@ -24,7 +25,17 @@ def unchecked(
     if model["verdict"] == "out" and not probes:
         known = "it is no decoder" if "not-a-decoder" in rules else "its source rules it out"
         return (f"No bundle was opened or run: {known}, so there is nothing to confirm.",)
-    return tuple(dict.fromkeys(_sentences(model, deciding, probes, costs, runs)))
+    return tuple(dict.fromkeys((*_of_recipe(model, primary), *_sentences(model, deciding, probes, costs, runs))))
+
+
+def _of_recipe(model: Data, primary: Data) -> Iterator[str]:
+    """A bundle that was renamed after the run: the best graph of the run was judged, and that may be another one."""
+    written = primary["bundle"]
+    if model["recipe"] and len(model["graphs"]) > 1 and written and not may_be(written, model["bundle"]):
+        yield (
+            f"The recipe names {model['bundle']}, and its run writes {base_name(written)} and others: which of them "
+            "ships is not known, and the best one is judged."
+        )
 
 
 def _sentences(

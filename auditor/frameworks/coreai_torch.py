@@ -78,12 +78,19 @@ def exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> 
     """Record one entry point; `args.kw` holds the names that the converter call gives."""
     assert site is not None
     options = program.options if isinstance(program, Union) else (program,)
-    declarations = [declare(args, option, site) for option in options]
+    declarations = [declare(args, one, site) for option in options for one in _each_set(option)]
     facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     name = text_of(args.kw.get("entrypoint_name", Const("main"))) or "*"
     export = Export(site, tuple(it.stack), name, facts, family_of([d.module for d in declarations]), it.conditions)
     it.sinks.export(export)
     return export
+
+
+def _each_set(program: Value) -> list[Value]:
+    """The program once for each set of example inputs that it may have been exported with."""
+    if not isinstance(program, Instance) or not isinstance(program.payload, Program):
+        return [program]
+    return [Instance(program.cls, program.attrs, p, places=program.places) for p in program.payload.each()]
 
 
 def _first_cache(names: Value | None) -> Value | None:
@@ -128,6 +135,7 @@ def declare(args: Args, program: Value, site: Site) -> Declaration:
         more,
         site,
         _first_cache(args.kw.get("input_names")),
+        output_source=args.kw.get("output_names"),
     )
 
 

@@ -107,6 +107,7 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
         site,
         core_ml=True,
         traced=traced_with(it, module, site) if program is None else None,
+        output_source=outputs,
     )
 
 

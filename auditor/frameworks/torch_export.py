@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from auditor import operators
 from auditor.containers import iterate
@@ -12,6 +12,7 @@ from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.stdlib.functions import copied
 from auditor.values import (
+    MAX_OPTIONS,
     NONE,
     Args,
     Bound,
@@ -59,7 +60,8 @@ DIM.attributes.update({"AUTO": _HINT, "DYNAMIC": _HINT, "STATIC": NONE})
 class Program:
     """An exported program: the module, its example inputs by forward parameter, and their dynamic dimensions.
 
-    `dynamic` is None when no dynamic shapes were given, an `Unknown` when they are not known.
+    `dynamic` is None when no dynamic shapes were given, an `Unknown` when they are not known. `sets` holds each set of
+    example inputs, with what follows unknown, when they are one of several; `inputs` has what these share.
     """
 
     module: Value
@@ -67,6 +69,11 @@ class Program:
     dynamic: Value | None
     more: Unknown | None
     site: Site | None
+    sets: tuple[tuple[tuple[tuple[str, Value], ...], Unknown | None], ...] = ()
+
+    def each(self) -> list[Program]:
+        """The program for each set of example inputs."""
+        return [replace(self, inputs=inputs, more=more, sets=()) for inputs, more in self.sets] or [self]
 
 
 def _export(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -96,11 +103,17 @@ def export_program(
     if dynamic is None and unknown is not None:
         dynamic = unknown
     inputs, more = bind_inputs(it, module, positional, keywords, site)
+    sets = [bind_inputs(it, module, p, k, site) for p in _options(positional) for k in _options(keywords)]
     it.captured += 1
     traced = copied(module, deep=True)  # what the script does to the module from now on is not in the program
-    return Instance(
-        EXPORTED, {}, Program(traced, tuple(inputs), dynamic, more or unknown, site), places=(site,) if site else ()
-    )
+    program = Program(traced, tuple(inputs), dynamic, more or unknown, site)
+    if more is not None and 1 < len(sets) <= MAX_OPTIONS:
+        program = replace(program, sets=tuple((tuple(one), rest or unknown) for one, rest in sets))
+    return Instance(EXPORTED, {}, program, places=(site,) if site else ())
+
+
+def _options(given: Value | None) -> tuple[Value | None, ...]:
+    return given.options if isinstance(given, Union) else (given,)
 
 
 def forward_of(it: Interpreter, module: Value, site: Site | None) -> Function | None:
@@ -139,10 +152,8 @@ def bind_inputs(
         for n, v in enumerate(source.items):
             out.append((names[n] if n < len(names) else f"arg{n}", v))
     if isinstance(keywords, Union):
-        mappings = [o for o in keywords.options if isinstance(o, Mapping)]
-        keywords = (
-            mappings[0] if len(mappings) == 1 else Unknown("one of several sets of inputs", places=keywords.places)
-        )
+        given = [o for o in keywords.options if not (isinstance(o, Const) and o.value is None)]
+        keywords = given[0] if len(given) == 1 else Unknown("one of several sets of inputs", places=keywords.places)
     if isinstance(keywords, Mapping):
         for key, v in keywords.entries.values():
             out.append((text_of(key) or "*", v))

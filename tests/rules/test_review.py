@@ -181,6 +181,20 @@ def test_what_was_not_checked() -> None:
     assert out.unchecked == ("No bundle was opened or run: its source rules it out, so there is nothing to confirm.",)
 
 
+def test_a_bundle_that_no_graph_of_the_run_is() -> None:
+    def said(shipped: str, *written: str) -> bool:
+        graphs = [
+            graph(DENSE if n == 0 else PINNED, recipe=RECIPE, bundle=b, shipped=shipped) for n, b in enumerate(written)
+        ]
+        return any("which of them ships is not known" in line for line in one(review(scan(*graphs))).unchecked)
+
+    assert said("gpu/decoder", "out/model.aimodel", "out/model_s1.aimodel")
+    assert not said("gpu/model", "out/model.aimodel", "out/model_s1.aimodel")
+    assert not said("gpu/model_8", "out/*_8.aimodel", "out/model_s1.aimodel")
+    assert not said("gpu/decoder", "out/model.aimodel"), "there is one only"
+    assert not said("", "out/model.aimodel", "out/model_s1.aimodel")
+
+
 def test_order_and_groups() -> None:
     found = review(TWO)
     assert [decision for decision, _ in found.groups] == [Decision.UNPROBED, Decision.LINE]
