@@ -25,6 +25,7 @@ from auditor.values import (
     Instance,
     Native,
     NativeClass,
+    Seq,
     Star,
     Tensor,
     Union,
@@ -266,6 +267,11 @@ def _spec_part(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Instance(SPEC, {"path": Const(path)}, spec.payload)
 
 
+def _spec_items(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """The items of a repeated field: any number of parts of the same protobuf."""
+    return Seq("list", [Star((_spec_part(it, Args([args.pos[0], Const("[]")]), site),))])
+
+
 def _spec_written(it: Interpreter, args: Args, site: Site | None) -> Value:
     """The protobuf of a converted model is edited: its inputs are no longer what was declared, unless by a label."""
     spec = args.pos[0]
@@ -292,6 +298,7 @@ SPEC = NativeClass(
     {
         "__getattr__": _spec_part,
         "__getitem__": _spec_part,
+        "__iter__": _spec_items,
         "__setattr__": _spec_written,
         "__setitem__": _spec_written,
         "__call__": _spec_called,

@@ -530,6 +530,27 @@ IDIOMS: dict[str, Idiom] = {
             "ct.models.MLModel(spec, weights_dir=mlmodel.weights_dir).save('m.mlpackage')\n",
         ),
     ),
+    "an edit of the protobuf in a loop": Idiom(
+        says=("unresolved by unknown-query",),
+        inputs=changed(RANGED, ("rows, seen = ct.RangeDim(1, 64),", "rows, seen = 1,")),
+        convert=CONVERT.replace(
+            'mlmodel.save("out/model.mlpackage")\n',
+            "spec = mlmodel.get_spec()\n"
+            "for one in spec.description.input:\n"
+            "    if one.name == 'input_ids':\n"
+            "        one.type.multiArrayType.shapeRange.sizeRanges[1].upperBound = 64\n"
+            "ct.models.MLModel(spec, weights_dir=mlmodel.weights_dir).save('m.mlpackage')\n",
+        ),
+    ),
+    "labels of the protobuf in a loop": Idiom(
+        convert=CONVERT.replace(
+            'mlmodel.save("out/model.mlpackage")\n',
+            "spec = mlmodel.get_spec()\n"
+            "for one in spec.description.input:\n"
+            "    one.shortDescription = f'the {one.name}'\n"
+            "ct.models.MLModel(spec, weights_dir=mlmodel.weights_dir).save('m.mlpackage')\n",
+        ),
+    ),
     "variants in a loop": Idiom(
         says=(STATIC, ELIGIBLE),
         inputs="",

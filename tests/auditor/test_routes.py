@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rules.facts import Kind, Role
+from rules.facts import FileStatus, Kind, Role
 from rules.verdict import judge
-from tests.auditor.support import EXPORTER, default_graphs, graph_of, judged, mutate, scan_text
+from tests.auditor.support import CORE_ML, EXPORTER, default_graphs, file_of, graph_of, judged, mutate, scan_text
 
 # -- ExecuTorch ---------------------------------------------------------------------------------------------------
 
@@ -347,3 +347,26 @@ def test_parts_of_a_hugging_face_model(tmp_path: Path) -> None:
     assert judged(tmp_path / "last", last).says() != "eligible"
     unread = mutate(HF, ("self.norm(hidden_states +", "attention(hidden_states +"))
     assert str(judged(tmp_path / "unread", unread).verdict) == "unresolved"
+
+
+OPENS = """\
+import coremltools as ct
+import soundfile
+
+model = ct.models.MLModel("decoder.mlpackage")
+soundfile.write("out.wav", model.predict({"ids": [1]}), 16000)
+"""
+
+
+def test_a_script_that_only_opens_converted_models_makes_no_graph(tmp_path: Path) -> None:
+    result = scan_text(tmp_path, {"run.py": OPENS, "export.py": CORE_ML})
+    found = file_of(result, "run.py")
+    assert found.status is FileStatus.NO_EXPORT
+    assert "`soundfile` (run.py:2)" in found.reason
+    assert {g.script for g in result.graphs} == {"export.py"}
+
+
+def test_the_same_script_with_a_call_that_may_convert_is_unresolved(tmp_path: Path) -> None:
+    call = "from soundfile import convert_all\nconvert_all(model, convert_to='mlprogram')\n"
+    result = scan_text(tmp_path, {"run.py": OPENS + call})
+    assert judge(graph_of(result, "run.py").facts).says() == "unresolved by unknown-kind"
