@@ -74,6 +74,9 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     declarations = [declare(it, option, args, site) for option in options]
     facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     export = Export(site, tuple(it.stack), "main", facts, family_of([d.module for d in declarations]), it.conditions)
+    written = args.kw.get("package_dir")
+    if written is not None and not (isinstance(written, Const) and written.value is None):
+        export.bundle = format_value(written, "", None)
     it.sinks.export(export)
     return Instance(MODEL, payload=Staged([export]), places=(site,))
 

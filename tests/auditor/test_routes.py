@@ -370,3 +370,42 @@ def test_the_same_script_with_a_call_that_may_convert_is_unresolved(tmp_path: Pa
     call = "from soundfile import convert_all\nconvert_all(model, convert_to='mlprogram')\n"
     result = scan_text(tmp_path, {"run.py": OPENS + call})
     assert judge(graph_of(result, "run.py").facts).says() == "unresolved by unknown-kind"
+
+
+LAST = "out by last-token-only"
+BASE = mutate(
+    HF,
+    ("from transformers import AutoModelForCausalLM", "from transformers import Qwen2Config, Qwen2Model"),
+    ("model.model.layers, model.model.norm, model.lm_head", "model.layers, model.norm, nn.Linear(32, 128)"),
+    ('AutoModelForCausalLM.from_pretrained("some/model")', "Qwen2Model(Qwen2Config(hidden_size=32, vocab_size=128))"),
+)
+
+
+@pytest.mark.parametrize(
+    ("edits", "says"),
+    [
+        ((), "eligible"),
+        ((("return self.head(self.norm(", "return (self.norm("), ('ct.TensorType("logits")', "")), "out by no-logits"),
+        (
+            (
+                ("return self.head(", "return self.head(-"),
+                ("reshape(1, rows, 32))))", "reshape(1, rows, 32)))[:, -1:])"),
+            ),
+            LAST,
+        ),
+        ((("model.layers, model.norm", "model.layers[:4], model.norm"),), "eligible"),
+    ],
+)
+def test_a_hugging_face_model_without_a_head(tmp_path: Path, edits: tuple[tuple[str, str], ...], says: str) -> None:
+    assert judged(tmp_path, mutate(BASE, *edits)).says() == says
+
+
+def test_a_model_whose_code_comes_with_its_checkpoint_is_not_known(tmp_path: Path) -> None:
+    script = mutate(
+        BASE,
+        ("import Qwen2Config, Qwen2Model", "import AutoModel"),
+        ("Qwen2Model(Qwen2Config(hidden_size=32, vocab_size=128))", 'AutoModel.from_pretrained("m", trust=True)'),
+    )
+    assert judged(tmp_path / "known", script).says() == "eligible"
+    remote = script.replace("trust=True", "trust_remote_code=True")
+    assert str(judged(tmp_path / "remote", remote).verdict) == "unresolved"
