@@ -302,7 +302,10 @@ class _Scanner:
     def _may_export(self, script: str) -> bool:
         """Whether the file has a word of a call that exports: many that name a framework only open what it made."""
         text = self.sources.read(script).text
-        return any(word in text for word in tables().calls)
+        return any(
+            any(word in text for word in words) and any(call in text for call in calls)
+            for words, calls in tables().calls
+        )
 
     def _only_defines(self, script: str) -> bool:
         """Whether running the file exports nothing by itself, whatever its imports hold: it only defines things."""
