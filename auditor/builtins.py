@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from auditor import dims, operators
+from auditor import dims, families, operators
 from auditor.containers import iterate, length
 from auditor.expressions import format_value, unique, update_mapping
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
@@ -298,6 +298,10 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(key)
     if isinstance(key, Union):
         return union(_getattr(it, Args([obj, k, *args.pos[2:]]), site) for k in key.options)
+    if name is not None and "*" in name and isinstance(obj, Instance):
+        found = families.find(obj, name)
+        if found is not None:
+            return found
     if name is None or "*" in name:
         return operators.unknown_from("getattr() with a name that is not known", "", key)
     if isinstance(obj, Union):

@@ -7,6 +7,7 @@ from typing import Any
 from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, maybe_absent, union
+from auditor.objects import class_lookup
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -59,13 +60,12 @@ def iterate(it: Interpreter, value: Value, site: Site) -> Seq:
             return iterate(it, inner, site)
         case Union():
             return _iterate_union(it, value, site)
-        case Instance():
-            try:
-                method = it.get(value, "__iter__", site)
-            except RaiseSignal:
-                method = None
-            if method is not None and not isinstance(method, Unknown):
-                return iterate(it, it.call(method, Args(), site), site)
+        case Instance() if class_lookup(value.cls, "__iter__")[0] is not None:
+            made = it.call(it.get(value, "__iter__", site), Args(), site)
+            if not isinstance(made, Instance) or isinstance(made.payload, (Seq, Mapping)):
+                return iterate(it, made, site)
+            what = Unknown("what the `__next__` of an iterator gives", places=(site,), flags=value.flags)
+            return Seq("list", [], what, flags=value.flags)
     kind = "data" if isinstance(value, Unknown) and value.kind == "data" else ""
     rest = operators.unknown_from("items of a value that is not known", kind, value, name=_name_of(value))
     if not rest.places:

@@ -14,6 +14,7 @@ from auditor import operators
 from auditor.containers import get_item, iterate, make_slice
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
 from auditor.joins import Deleted, join_all, maybe_absent, present, union
+from auditor.objects import class_lookup
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -331,6 +332,8 @@ def _comparison(it: Interpreter, node: cst.Comparison, frame: Frame) -> Value:
             one = it.meaning.tensor_binary(it, op, left, right, frame.statement.site(node))
         elif op in ("in", "not in") and isinstance(right, Instance) and not isinstance(right.payload, (Seq, Mapping)):
             one = _in_object(it, op, left, right, frame.statement.site(node))
+        elif (own := _own_comparison(it, op, left, right, frame.statement.site(node))) is not None:
+            one = own
         else:
             decided = it.events.compare(op, left, right) if it.events is not None else None
             one = operators.compare(op, left, right) if decided is None else decided
@@ -340,6 +343,22 @@ def _comparison(it: Interpreter, node: cst.Comparison, frame: Frame) -> Value:
         left = right
     assert result is not None
     return result
+
+
+_REFLECTED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_COMPARING = {"==": "__eq__", "!=": "__ne__", "<": "__lt__", ">": "__gt__", "<=": "__le__", ">=": "__ge__"}
+
+
+def _own_comparison(it: Interpreter, op: str, left: Value, right: Value, site: Site) -> Value | None:
+    """What a class of the script says of a comparison with one of its objects; None when none does."""
+    for obj, other, own in ((left, right, op), (right, left, _REFLECTED.get(op, ""))):
+        if own not in _COMPARING or not isinstance(obj, Instance):
+            continue
+        if class_lookup(obj.cls, _COMPARING[own])[0] is not None:
+            return it.call(it.get(obj, _COMPARING[own], site), Args([other]), site)
+        if own == "!=" and class_lookup(obj.cls, "__eq__")[0] is not None:
+            return operators.unary("not", it.call(it.get(obj, "__eq__", site), Args([other]), site))
+    return None
 
 
 def _in_object(it: Interpreter, op: str, item: Value, obj: Instance, site: Site) -> Value:

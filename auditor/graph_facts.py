@@ -538,8 +538,17 @@ def _query_input(others: Sequence[Declared]) -> Declared | None:
 
 
 def query_axis(i: Declared) -> int:
-    rank = len(i.value.shape) if isinstance(i.value, Tensor) and i.value.shape is not None else 2
-    return 0 if rank == 1 else 1
+    """The axis of the positions: `[q]`, `[1, q]`, `[1, q, width]`, or behind the channels.
+
+    `[1, width, 1, q]` is how convolutions have it; of `[1, width, q]` the axis that varies tells.
+    """
+    shape = (i.value.shape if isinstance(i.value, Tensor) else None) or (1, 1)
+    vary = i.axes or {}
+    if len(shape) == 4 and shape[2] == 1 and shape[1] != 1 and 1 not in vary:
+        return 3
+    if len(shape) == 3 and 2 in vary and 1 not in vary:
+        return 2
+    return 0 if len(shape) == 1 else 1
 
 
 def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
@@ -741,7 +750,7 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     if vocabulary:
         return True
     embedded = (
-        q.value.shape[-1]
+        q.value.shape[-1 if query_axis(q) == 1 else 1]
         if q is not None and isinstance(q.value, Tensor) and q.value.shape is not None and len(q.value.shape) > 2
         else None
     )

@@ -141,7 +141,8 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
         and all(same(a, b) for a, b in zip(old[0], new[0], strict=False))
     ):
         grown = tuple(new[0][len(old[0]) :])
-        if any(isinstance(g, Star) for g in grown) or any(isinstance(o, Star) for o in old[0]):
+        # in its first round a loop has not met its own items: those of the list are of an earlier loop
+        if any(isinstance(g, Star) for g in grown) or (attempt and any(isinstance(o, Star) for o in old[0])):
             seen = [i for o in [*old[0], *grown] if isinstance(o, Star) for i in o.items]
             fresh = [g for g in grown if not isinstance(g, Star) and not any(congruent(g, s) for s in seen)]
             if not fresh and old[0]:

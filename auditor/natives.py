@@ -8,7 +8,7 @@ from pathlib import Path
 from auditor import stdlib
 from auditor.builtins import builtin_names
 from auditor.checkpoints import Checkpoints
-from auditor.frameworks import coreai_models, coreai_torch, coremltools, executorch, torch_export, torch_jit
+from auditor.frameworks import coreai_models, coreai_torch, coremltools, executorch, mil, torch_export, torch_jit
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
 from auditor.loader import Loader
@@ -38,6 +38,7 @@ def natives() -> dict[str, Value]:
         **torch_jit.NATIVES,
         **coreai_torch.NATIVES,
         **coremltools.NATIVES,
+        **mil.NATIVES,
         **coreai_models.NATIVES,
         **executorch.NATIVES,
         **{name: _holder(name) for name in tables().holds_module},

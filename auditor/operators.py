@@ -129,7 +129,23 @@ def truth(v: Value) -> bool | None:
             return seen.pop() if len(seen) == 1 else None
         case Unknown() | Tensor() | ExternalObject() | External():
             return None
+        case Instance(payload=Seq() | Mapping() as inner):
+            return truth(inner)
+        case Instance() if _defines(v, "__bool__", "__len__"):
+            return None
     return True
+
+
+def _defines(v: Value, *names: str) -> bool:
+    """Whether a class of the script, behind an instance, has one of these methods, or extends a built-in type."""
+    from auditor.objects import mro
+
+    if not isinstance(v, Instance):
+        return False
+    return any(
+        (isinstance(c, Class) and any(name in c.env.names for name in names)) or isinstance(c, Native)
+        for c in mro(v.cls)
+    )
 
 
 def binary(op: str, a: Value, b: Value) -> Value:
@@ -376,6 +392,8 @@ def _equal(a: Value, b: Value) -> bool | None:
         return True
     if isinstance(a, (Unknown, Tensor, Star)) or isinstance(b, (Unknown, Tensor, Star)):
         return None
+    if any(isinstance(x, Instance) and (x.taint is not None or not _plain(x)) for x in (a, b)):
+        return None
     s, t = text_of(a), text_of(b)
     if s is not None and t is not None:
         return _patterns_differ(s, t)
@@ -398,6 +416,13 @@ def _equal(a: Value, b: Value) -> bool | None:
     if isinstance(a, Const) != isinstance(b, Const):
         return False
     return identical(a, b)
+
+
+def _plain(v: Instance) -> bool:
+    """Whether equality of the object is what the object itself tells: no method of a class says otherwise."""
+    from auditor.objects import class_lookup
+
+    return not _defines(v, "__eq__") and class_lookup(v.cls, "__getattr__")[0] is None
 
 
 def _same_item(a: Value, b: Value) -> bool | None:

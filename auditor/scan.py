@@ -141,7 +141,7 @@ class _Scanner:
                 self._audit(run)
             self._uncalled(found.files)
             for run, result in self.libraries:
-                if run.script not in self.exporting and self._has_words(run.script) and _cut_short(result):
+                if run.script not in self.exporting and self._may_export(run.script) and _cut_short(result):
                     self._unresolved(run, _why_nothing(result), _where_cut(result))
         finally:
             gc.freeze()  # nor is it worth one more walk while the report is written
@@ -219,7 +219,7 @@ class _Scanner:
             self._unresolved(run, *delegates)
         elif run.kind is InvocationKind.DEFAULT and self._only_defines(run.script):
             self.libraries.append((run, result))
-        elif run.kind is InvocationKind.RECIPE or (self._has_words(run.script) and _cut_short(result)):
+        elif run.kind is InvocationKind.RECIPE or (self._may_export(run.script) and _cut_short(result)):
             self._unresolved(run, _why_nothing(result), _where_cut(result))
         for graph in self._graphs_of(run, exports, result):
             self.graphs.append(graph)
@@ -300,6 +300,14 @@ class _Scanner:
     def _has_words(self, script: str) -> bool:
         text = self.sources.read(script).text
         return any(word in text for word in tables().words)
+
+    def _may_export(self, script: str) -> bool:
+        """Whether the file has a word of a call that exports: many that name a framework only open what it made."""
+        text = self.sources.read(script).text
+        return any(
+            any(word in text for word in words) and any(call in text for call in calls)
+            for words, calls in tables().calls
+        )
 
     def _only_defines(self, script: str) -> bool:
         """Whether running the file exports nothing by itself, whatever its imports hold: it only defines things."""

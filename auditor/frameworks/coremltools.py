@@ -8,9 +8,11 @@ from auditor import dims
 from auditor.containers import iterate
 from auditor.dims import Dim
 from auditor.expressions import format_value
+from auditor.frameworks import mil
 from auditor.frameworks.coreai_torch import Staged, declared_inputs, family_of
+from auditor.frameworks.records import record
 from auditor.frameworks.tables import tables
-from auditor.frameworks.torch_export import Program, forward_of, parameter_names
+from auditor.frameworks.torch_export import Program, called, forward_of, parameter_names
 from auditor.frameworks.torch_jit import traced_with
 from auditor.graph_facts import Declaration, Declared, Dimension, compute, merged
 from auditor.interpreter import Interpreter
@@ -22,9 +24,12 @@ from auditor.values import (
     NONE,
     Args,
     Const,
+    ExternalObject,
     Instance,
+    Mapping,
     Native,
     NativeClass,
+    Seq,
     Star,
     Tensor,
     Union,
@@ -35,44 +40,26 @@ from auditor.values import (
 )
 from rules.facts import Fact
 
-
-def _record(*names: str):  # type: ignore[no-untyped-def]
-    """A constructor that keeps its arguments as attributes, by position or name."""
-
-    def init(it: Interpreter, args: Args, site: Site | None) -> Value:
-        obj = args.pos[0]
-        assert isinstance(obj, Instance)
-        for name, value in zip(names, args.pos[1:], strict=False):
-            obj.attrs[name] = value
-        obj.attrs.update({k: v for k, v in args.kw.items() if k in names})
-        if args.more is not None:
-            for name in names:
-                obj.attrs.setdefault(name, args.more.child(f".{name}"))
-        obj.flags = merge_flags(args.all())
-        return NONE
-
-    return init
-
-
-RANGE = NativeClass(
-    "coremltools.RangeDim", {"__init__": _record("lower_bound", "upper_bound", "default", "symbol")}, (OBJECT,)
-)
-SHAPE = NativeClass("coremltools.Shape", {"__init__": _record("shape", "default")}, (OBJECT,))
-ENUMERATED = NativeClass("coremltools.EnumeratedShapes", {"__init__": _record("shapes", "default")}, (OBJECT,))
-TENSOR_TYPE = NativeClass(
-    "coremltools.TensorType", {"__init__": _record("name", "shape", "dtype", "default_value")}, (OBJECT,)
-)
-IMAGE_TYPE = NativeClass("coremltools.ImageType", {"__init__": _record("name", "shape", "scale", "bias")}, (OBJECT,))
-STATE_TYPE = NativeClass("coremltools.StateType", {"__init__": _record("wrapped_type", "name")}, (OBJECT,))
+RANGE = record("coremltools.RangeDim", "lower_bound", "upper_bound", "default", "symbol")
+SHAPE = record("coremltools.Shape", "shape", "default")
+ENUMERATED = record("coremltools.EnumeratedShapes", "shapes", "default")
+TENSOR_TYPE = record("coremltools.TensorType", "name", "shape", "dtype", "default_value")
+IMAGE_TYPE = record("coremltools.ImageType", "name", "shape", "scale", "bias")
+STATE_TYPE = record("coremltools.StateType", "wrapped_type", "name")
 
 
 def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     model = args.get(0, "model") or NONE
     assert site is not None
+    if isinstance(model, Instance) and model.cls is MODEL and isinstance(model.payload, Staged):
+        return model  # an intermediate program, converted further: the same graph
     options = model.options if isinstance(model, Union) else (model,)
     declarations = [declare(it, option, args, site) for option in options]
     facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     export = Export(site, tuple(it.stack), "main", facts, family_of([d.module for d in declarations]), it.conditions)
+    written = args.kw.get("package_dir")
+    if written is not None and not (isinstance(written, Const) and written.value is None):
+        export.bundle = format_value(written, "", None)
     it.sinks.export(export)
     return Instance(MODEL, payload=Staged([export]), places=(site,))
 
@@ -84,12 +71,23 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
     more = args.more if "inputs" not in args.kw and program is None else None
     given = args.kw.get("inputs")
     inputs: list[Declared] = declared_inputs(program) if program is not None else []
-    if given is not None and not (isinstance(given, Const) and given.value is None):
+    made: tuple[str, ...] = ()
+    traced = traced_with(it, module, site) if program is None else None
+    if isinstance(module, Mapping):
+        more = Unknown("several models in one call, which coremltools does not document", places=(site,))
+    elif given is not None and not (isinstance(given, Const) and given.value is None):
         inputs, unknown = _inputs(it, module, given, site)
         more = more or unknown
+    elif program is None and isinstance(module, Instance) and module.cls is mil.PROGRAM:
+        inputs, made, more = mil.specified(it, module, site)
+    elif program is None and traced:
+        forward = forward_of(it, module, site)
+        inputs = [Declared(called(forward, name), value, {}, value, name) for name, value in traced.items()]
+    elif program is None:
+        more = more or _no_inputs(module, site)
     outputs = args.kw.get("outputs")
     states = args.kw.get("states")
-    state_names: tuple[str, ...] | Unknown | None = None if program is not None else ()
+    state_names: tuple[str, ...] | Unknown | None = None if program is not None else made
     if states is not None and not (isinstance(states, Const) and states.value is None):
         state_names = _names(it, states, site)
     elif args.more is not None:
@@ -106,9 +104,18 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
         more,
         site,
         core_ml=True,
-        traced=traced_with(it, module, site) if program is None else None,
+        traced=traced,
         output_source=outputs,
     )
+
+
+def _no_inputs(module: Value, site: Site) -> Unknown:
+    """Why the inputs of a conversion that declares none are not known."""
+    if isinstance(module, ExternalObject):
+        what = f"the inputs are those of what `{module.dotted}` gives, which is not followed"
+        return Unknown(what, places=module.places or (site,))
+    cause = module.reason if isinstance(module, Unknown) else "no inputs are declared, and no trace gives them"
+    return Unknown(cause, places=module.places or (site,))
 
 
 def _names(it: Interpreter, value: Value, site: Site) -> tuple[str, ...] | Unknown | None:
@@ -267,6 +274,11 @@ def _spec_part(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Instance(SPEC, {"path": Const(path)}, spec.payload)
 
 
+def _spec_items(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """The items of a repeated field: any number of parts of the same protobuf."""
+    return Seq("list", [Star((_spec_part(it, Args([args.pos[0], Const("[]")]), site),))])
+
+
 def _spec_written(it: Interpreter, args: Args, site: Site | None) -> Value:
     """The protobuf of a converted model is edited: its inputs are no longer what was declared, unless by a label."""
     spec = args.pos[0]
@@ -293,6 +305,7 @@ SPEC = NativeClass(
     {
         "__getattr__": _spec_part,
         "__getitem__": _spec_part,
+        "__iter__": _spec_items,
         "__setattr__": _spec_written,
         "__setitem__": _spec_written,
         "__call__": _spec_called,

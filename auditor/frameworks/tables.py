@@ -11,11 +11,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The union of all framework files. `words` are what a file must contain to export anything,
-    `exporters` the console scripts that export."""
+    """The union of all framework files. `words` are what a file must contain to have to do with an export, and `calls`
+    pairs of such words and of those that it needs beside them to export by itself; `exporters` are the console scripts
+    that export."""
 
     packages: frozenset[str]
     words: tuple[str, ...]
+    calls: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     exporters: frozenset[str]
     keeps_module: frozenset[str]
     holds_module: frozenset[str]
@@ -42,6 +44,7 @@ def tables() -> Tables:
     return Tables(
         frozenset(union("packages")),
         tuple(dict.fromkeys(union("prefilter"))),
+        tuple((tuple(d["prefilter"]), tuple(d.get("calls", d["prefilter"]))) for d in data if "prefilter" in d),
         frozenset(union("exporters")),
         frozenset(union("keeps_module")),
         frozenset(union("holds_module")),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import libcst as cst
+
 from auditor import operators
 from auditor.containers import iterate
 from auditor.expressions import format_value
@@ -137,6 +139,14 @@ def parameter_names(function: Function | None) -> list[str]:
     p = function.node.params
     names = [x.name.value for x in (*p.posonly_params, *p.params, *p.kwonly_params)]
     return names[1:] if function.owner is not None and names else names
+
+
+def called(function: Function | None, name: str) -> str:
+    """What a reader calls an input: one of `*past` is `past_0`, `past_1`, ... by its place among them."""
+    rest = function.node.params.star_arg if function is not None else None
+    if not isinstance(rest, cst.Param) or not name.startswith("arg") or not name[3:].isdigit():
+        return name
+    return f"{rest.name.value}_{int(name[3:]) - len(parameter_names(function))}"
 
 
 def bind_inputs(

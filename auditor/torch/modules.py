@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from auditor import operators
+from auditor import families, operators
 from auditor.containers import get_item, iterate, length
 from auditor.interpreter import Interpreter, RaiseSignal
+from auditor.joins import present
 from auditor.objects import OBJECT, class_lookup, mro, unread_base
 from auditor.places import Site
 from auditor.roles import is_state_name
@@ -53,10 +55,13 @@ def _nothing(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _register(role: str) -> Handler:
     def register(it: Interpreter, args: Args, site: Site | None) -> Value:
         obj, name, value = _self(args), text_of(args.pos[1]), args.get(2, "tensor", "param", "module") or NONE
-        if name is None or "*" in name:
+        if name is None or not name.strip("*"):
             return NONE
         if isinstance(value, Tensor) and role:
-            value = named_storage(value, name, role)
+            value = replace(named_storage(value, name, role), places=(site,) if site else ())
+        if "*" in name:
+            families.register(it, obj, name, value, site)
+            return NONE
         it.heap.touch(obj)
         obj.attrs[name] = value
         return NONE
@@ -65,8 +70,6 @@ def _register(role: str) -> Handler:
 
 
 def named_storage(t: Tensor, name: str, role: str) -> Tensor:
-    from dataclasses import replace
-
     return replace(t, base=storage(name, role, watched=role == "buffer" and is_state_name(name), shape=t.shape))
 
 
@@ -261,8 +264,8 @@ def _buffer_rows(obj: Instance) -> list[tuple[str, Tensor]]:
     return [
         (f"{prefix}.{name}" if prefix else name, v)
         for prefix, m in walk(obj)
-        for name, v in m.attrs.items()
-        if isinstance(v, Tensor) and v.base is not None and v.base.role == "buffer"
+        for name, own in m.attrs.items()
+        if isinstance(v := present(own), Tensor) and v.base is not None and v.base.role == "buffer"
     ]
 
 
@@ -340,6 +343,9 @@ def _parts(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _unseen(it: Interpreter, args: Args, site: Site | None) -> Value:
     if text_of(args.pos[1]) == "_modules":
         return _parts(it, args, site)
+    family = families.find(_self(args), text_of(args.pos[1]) or "")
+    if family is not None:
+        return family
     raise RaiseSignal(
         "AttributeError", Unknown(f"no attribute `{text_of(args.pos[1])}`", places=(site,) if site else ())
     )

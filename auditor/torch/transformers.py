@@ -13,7 +13,7 @@ from auditor.places import Site
 from auditor.torch import layers
 from auditor.torch.modules import MODULE
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
-from auditor.values import Args, Const, Instance, Method, NativeClass, Seq, Star, Tensor, Unknown, Value, text_of
+from auditor.values import FALSE, Args, Const, Instance, Method, NativeClass, Seq, Star, Tensor, Unknown, Value, text_of
 
 
 def config(site: Site | None, it: Interpreter | None = None, args: Args | None = None) -> Unknown:
@@ -30,13 +30,35 @@ def _config(it: Interpreter, args: Args, site: Site | None) -> Value:
     return config(site, it, args)
 
 
+def _configured(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`LlamaConfig(hidden_size=64)`: what is given is known, the rest is the library's."""
+    given = args.kw
+    made = Unknown("the library's default configuration decides", "config", "data", places=(site,) if site else ())
+    made.children.update({f".{name}": value for name, value in given.items()})
+    return made
+
+
+def _given(args: Args, site: Site | None) -> Unknown:
+    """The configuration that a model is made from, where it is at hand."""
+    given = args.get(1, "config")
+    return given if isinstance(given, Unknown) and given.kind == "data" else config(site)
+
+
 def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
-    cfg = config(site)
+    cfg = _given(args, site)
     obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)
     obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
     vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
     obj.attrs["lm_head"] = Instance(layers.NATIVES["torch.nn.Linear"], {"in_features": hidden, "out_features": vocab})
     return obj
+
+
+def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A model without a head; one whose code comes with its checkpoint may be anything."""
+    if args.more is not None or args.kw.get("trust_remote_code", FALSE) != FALSE:
+        return Unknown("the code of the model comes with its checkpoint", places=(site,) if site else ())
+    cfg = _given(args, site)
+    return Instance(BASE, {"config": cfg}, places=cfg.places)
 
 
 def _hidden(obj: Value, args: Args, site: Site | None) -> Tensor:
@@ -136,6 +158,8 @@ def _layer(it: Interpreter, args: Args, site: Site | None) -> Value:
     """The layer that stands for all: what is done to one may have been done to any."""
     obj = args.pos[0]
     assert isinstance(obj, Instance)
+    if len(args.pos) > 1 and isinstance(args.pos[1], Seq) and args.pos[1].kind == "slice":
+        return obj
     found = obj.attrs.get(_EACH)
     if not isinstance(found, Instance):
         it.heap.touch(obj)
@@ -194,8 +218,12 @@ NATIVES: dict[str, Value] = {
     "transformers.PreTrainedModel": MODULE,
     "transformers.modeling_utils.PreTrainedModel": MODULE,
     **{f"transformers.{f}ForCausalLM": _factory(f"transformers.{f}ForCausalLM", _causal) for f in _FAMILIES.split()},
+    "transformers.AutoModel": _factory("transformers.AutoModel", _base),
+    **{f"transformers.{f}Model": _factory(f"transformers.{f}Model", _base) for f in _FAMILIES.split()},
     **{
-        f"transformers.{f}Config": NativeClass(f"transformers.{f}Config", {"from_pretrained": _config}, (OBJECT,))
+        f"transformers.{f}Config": NativeClass(
+            f"transformers.{f}Config", {"from_pretrained": _config, "__new__": _configured}, (OBJECT,)
+        )
         for f in _FAMILIES.split()
     },
 }

@@ -284,3 +284,21 @@ def test_a_recipe_of_which_nothing_is_known_is_unresolved_with_the_reason(tmp_pa
     judgement = judge(graph.facts)
     assert judgement.verdict == "unresolved"
     assert judgement.reasons[0].message
+
+
+ITERATORS = {
+    "an object that is its own iterator": "def __iter__(self): return self\n    def __next__(self): return 1",
+    "iterators that make each other": "def __iter__(self): return Again()\n    def __next__(self): return 1",
+    "one that answers to every name": "def __getattr__(self, name): return Again()\n    def __call__(self): return self",
+}
+
+
+@pytest.mark.parametrize("name", sorted(ITERATORS))
+def test_a_loop_over_an_iterator_of_the_script(tmp_path: Path, name: str) -> None:
+    loop = f"class Again:\n    {ITERATORS[name]}\n\nwidth = 8\nfor one in Again():\n    width = one\n"
+    script = mutate(EXPORTER, ("class Layer(nn.Module)", loop + "\n\nclass Layer(nn.Module)"))
+    script = mutate(
+        script, ("if args.static else 8", "if args.static else width"), ('{1: Dim("tokens", min=1, max=64)}', "None")
+    )
+    found = graph_of(timed(tmp_path, {"bad.py": script}), "bad.py")
+    assert judge(found.facts).says() in ("unresolved by unknown-query", "unresolved by fixed-window"), found.facts.query

@@ -96,6 +96,10 @@ PLAIN = PAIR.replace(
 )
 """The model without buffers."""
 
+CHANNELS_FIRST = PAIR.replace(
+    "def forward(self, input_ids, causal_mask)", "def forward(self, inputs_embeds, causal_mask)"
+).replace("        x = self.embed(input_ids)\n", "        x = inputs_embeds.squeeze(2).transpose(1, 2)\n")
+
 ELIGIBLE = "eligible"
 STATIC, IO, HYBRID = "out by static-query", "out by kv-as-io", "out by hybrid-state"
 LAST, NO_LOGITS, NOT = "out by last-token-only", "out by no-logits", "out by not-a-decoder"
@@ -520,6 +524,42 @@ IDIOMS: dict[str, Idiom] = {
             (HEAD_LINE, "        x = self.norm(x).transpose(1, 2).unsqueeze(2)\n        return self.head(x)\n"),
         )
     ),
+    "embeddings with channels first": Idiom(
+        model=CHANNELS_FIRST,
+        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 1, 4)"),
+        inputs=RANGED.replace(
+            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, 1, rows)'
+        ),
+    ),
+    "embeddings with channels first, of one position": Idiom(
+        says=(STATIC,),
+        model=CHANNELS_FIRST,
+        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 1, 4)"),
+        inputs=RANGED.replace(
+            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, 1, 1)'
+        ),
+    ),
+    "embeddings with channels first, of eight": Idiom(
+        says=(WINDOW,),
+        model=CHANNELS_FIRST,
+        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 1, 4)"),
+        inputs=RANGED.replace(
+            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, 1, 8)'
+        ),
+    ),
+    "channels first, the last position": Idiom(
+        says=(LAST,),
+        model=CHANNELS_FIRST.replace("return self.head(self.norm(x))", "return self.head(self.norm(x)[:, -1:])"),
+        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 1, 4)"),
+        inputs=RANGED.replace(
+            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, 1, rows)'
+        ),
+    ),
+    "a package given to the converter": Idiom(
+        convert=CONVERT.replace("    minimum", "    package_dir='out/given.mlpackage', minimum").replace(
+            'mlmodel.save("out/model.mlpackage")\n', ""
+        ),
+    ),
     "an edit of the protobuf": Idiom(
         says=("unresolved by unknown-query",),
         inputs=changed(RANGED, ("rows, seen = ct.RangeDim(1, 64),", "rows, seen = 1,")),
@@ -527,6 +567,27 @@ IDIOMS: dict[str, Idiom] = {
             'mlmodel.save("out/model.mlpackage")\n',
             "spec = mlmodel.get_spec()\n"
             "spec.description.input[0].type.multiArrayType.shapeRange.sizeRanges[1].upperBound = 64\n"
+            "ct.models.MLModel(spec, weights_dir=mlmodel.weights_dir).save('m.mlpackage')\n",
+        ),
+    ),
+    "an edit of the protobuf in a loop": Idiom(
+        says=("unresolved by unknown-query",),
+        inputs=changed(RANGED, ("rows, seen = ct.RangeDim(1, 64),", "rows, seen = 1,")),
+        convert=CONVERT.replace(
+            'mlmodel.save("out/model.mlpackage")\n',
+            "spec = mlmodel.get_spec()\n"
+            "for one in spec.description.input:\n"
+            "    if one.name == 'input_ids':\n"
+            "        one.type.multiArrayType.shapeRange.sizeRanges[1].upperBound = 64\n"
+            "ct.models.MLModel(spec, weights_dir=mlmodel.weights_dir).save('m.mlpackage')\n",
+        ),
+    ),
+    "labels of the protobuf in a loop": Idiom(
+        convert=CONVERT.replace(
+            'mlmodel.save("out/model.mlpackage")\n',
+            "spec = mlmodel.get_spec()\n"
+            "for one in spec.description.input:\n"
+            "    one.shortDescription = f'the {one.name}'\n"
             "ct.models.MLModel(spec, weights_dir=mlmodel.weights_dir).save('m.mlpackage')\n",
         ),
     ),
@@ -575,3 +636,8 @@ def test_idioms(tmp_path: Path, name: str) -> None:
         text = text.replace("start = end - rows", "start = (end - rows) % CONTEXT")
     says, reasons = said(tmp_path, idiom, text)
     assert tuple(says) == idiom.says, reasons
+
+
+def test_the_package_that_the_converter_is_given(tmp_path: Path) -> None:
+    (graph,) = default_graphs(scan_text(tmp_path, {"export.py": IDIOMS["a package given to the converter"].text}))
+    assert graph.bundle == "out/given.mlpackage"

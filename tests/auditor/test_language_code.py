@@ -134,6 +134,13 @@ CLASSES = {
     "a deleted attribute": "class A:\n    w = 3\na = A()\na.w = 9\ndel a.w\nWIDTH = a.w",
     "a class body that counts": "seen = []\nclass A:\n    seen.append(1)\nclass B:\n    seen.append(1)\nWIDTH = len(seen) + 1",
     "a class body with a branch": "n = 3\nclass A:\n    if n > 2:\n        w = 7\n    else:\n        w = 1\nn = 0\nWIDTH = A.w",
+    "an equality of its own": "class A:\n    def __eq__(self, o): return o == 4\nWIDTH = 3 if A() == 4 else 9\nDYNAMIC = A() != 4",
+    "an equality from the right": "class A:\n    def __eq__(self, o): return True\nWIDTH = 3 if 4 == A() else 9",
+    "an order of its own": "class A:\n    def __lt__(self, o): return True\nWIDTH = 3 if A() < 4 else 9\nDYNAMIC = 4 > A()",
+    "an object that is false": "class A:\n    def __bool__(self): return False\nWIDTH = 3 if A() else 9",
+    "an object that is empty": "class A:\n    def __len__(self): return 0\nWIDTH = 3 if A() else 9",
+    "a list of its own that is empty": "class A(list):\n    pass\nWIDTH = 3 if A() else 9",
+    "dataclasses that are equal": "from dataclasses import dataclass\n@dataclass\nclass A:\n    n: int = 1\nWIDTH = 3 if A() == A(1) else 9",
 }
 
 DATA = {
@@ -277,6 +284,9 @@ FLOW = {
 RARE = frozenset(
     {
         "a frozen set as key",
+        "a list of its own that is empty",
+        "an object that is empty",
+        "an object that is false",
         "a loop that grows its list",
         "big integers",
         "chainmap",

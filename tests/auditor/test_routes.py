@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rules.facts import Kind, Role
+from rules.facts import FileStatus, Kind, Role
 from rules.verdict import judge
-from tests.auditor.support import EXPORTER, default_graphs, graph_of, judged, mutate, scan_text
+from tests.auditor.support import CORE_ML, EXPORTER, default_graphs, file_of, graph_of, judged, mutate, scan_text
 
 # -- ExecuTorch ---------------------------------------------------------------------------------------------------
 
@@ -347,3 +347,174 @@ def test_parts_of_a_hugging_face_model(tmp_path: Path) -> None:
     assert judged(tmp_path / "last", last).says() != "eligible"
     unread = mutate(HF, ("self.norm(hidden_states +", "attention(hidden_states +"))
     assert str(judged(tmp_path / "unread", unread).verdict) == "unresolved"
+
+
+OPENS = """\
+import coremltools as ct
+import elsewhere
+
+model = ct.models.MLModel("decoder.mlpackage")
+elsewhere.write("out.wav", model.predict({"ids": [1]}), 16000)
+"""
+
+
+def test_a_script_that_only_opens_converted_models_makes_no_graph(tmp_path: Path) -> None:
+    result = scan_text(tmp_path, {"run.py": OPENS, "export.py": CORE_ML})
+    found = file_of(result, "run.py")
+    assert found.status is FileStatus.NO_EXPORT
+    assert "`elsewhere` (run.py:2)" in found.reason
+    assert {g.script for g in result.graphs} == {"export.py"}
+
+
+def test_the_same_script_with_a_call_that_may_convert_is_unresolved(tmp_path: Path) -> None:
+    call = "from elsewhere import convert_all\nconvert_all(model, convert_to='mlprogram')\n"
+    result = scan_text(tmp_path, {"run.py": OPENS + call})
+    assert judge(graph_of(result, "run.py").facts).says() == "unresolved by unknown-kind"
+
+
+LAST = "out by last-token-only"
+BASE = mutate(
+    HF,
+    ("from transformers import AutoModelForCausalLM", "from transformers import Qwen2Config, Qwen2Model"),
+    ("model.model.layers, model.model.norm, model.lm_head", "model.layers, model.norm, nn.Linear(32, 128)"),
+    ('AutoModelForCausalLM.from_pretrained("some/model")', "Qwen2Model(Qwen2Config(hidden_size=32, vocab_size=128))"),
+)
+
+
+@pytest.mark.parametrize(
+    ("edits", "says"),
+    [
+        ((), "eligible"),
+        ((("return self.head(self.norm(", "return (self.norm("), ('ct.TensorType("logits")', "")), "out by no-logits"),
+        (
+            (
+                ("return self.head(", "return self.head(-"),
+                ("reshape(1, rows, 32))))", "reshape(1, rows, 32)))[:, -1:])"),
+            ),
+            LAST,
+        ),
+        ((("model.layers, model.norm", "model.layers[:4], model.norm"),), "eligible"),
+    ],
+)
+def test_a_hugging_face_model_without_a_head(tmp_path: Path, edits: tuple[tuple[str, str], ...], says: str) -> None:
+    assert judged(tmp_path, mutate(BASE, *edits)).says() == says
+
+
+def test_a_model_whose_code_comes_with_its_checkpoint_is_not_known(tmp_path: Path) -> None:
+    script = mutate(
+        BASE,
+        ("import Qwen2Config, Qwen2Model", "import AutoModel"),
+        ("Qwen2Model(Qwen2Config(hidden_size=32, vocab_size=128))", 'AutoModel.from_pretrained("m", trust=True)'),
+    )
+    assert judged(tmp_path / "known", script).says() == "eligible"
+    remote = script.replace("trust=True", "trust_remote_code=True")
+    assert str(judged(tmp_path / "remote", remote).verdict) == "unresolved"
+
+
+# -- programs without a module ------------------------------------------------------------------------------------
+
+STABLEHLO = """\
+import coremltools as ct
+import jax
+from jax.export import export
+from stablehlo_coreml import DEFAULT_HLO_PIPELINE
+from stablehlo_coreml.converter import convert
+
+
+def decode(params, ids, position, cache):
+    return params["head"] @ params["embed"][ids], cache
+
+
+hlo = export(jax.jit(decode))(None, None, None, None).mlir_module()
+program = convert(hlo, minimum_deployment_target=ct.target.iOS18)
+ct.convert(program, source="milinternal", pass_pipeline=DEFAULT_HLO_PIPELINE).save("decode.mlpackage")
+"""
+
+
+def test_a_program_from_stablehlo_is_unresolved_where_it_is_made(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, STABLEHLO)
+    assert judgement.says() == "unresolved by unknown-kind"
+    finding = judgement.reasons[0]
+    assert "StableHLO" in finding.message
+    assert ("export.py", 13) in [(e.path, e.line) for e in finding.evidence]
+
+
+MIL = """\
+import coremltools as ct
+from coremltools.converters.mil import Builder as mb
+from coremltools.converters.mil.mil import types
+
+
+@mb.program(input_specs=[mb.TensorSpec(shape=(1, 1), dtype=types.int32), SECOND])
+def program(ids, keys):
+    return mb.relu(x=keys)
+
+
+ct.convert(program, convert_to="mlprogram").save("m.mlpackage")
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "says"),
+    [
+        ("mb.TensorSpec(shape=(1, 4, 64, 8))", "out by not-a-decoder"),
+        ("mb.StateTensorSpec(shape=(1, 4, 64, 8), dtype=types.fp16)", "out by static-query"),
+    ],
+)
+def test_a_program_written_op_by_op(tmp_path: Path, second: str, says: str) -> None:
+    assert judged(tmp_path, MIL.replace("SECOND", second)).says() == says
+
+
+def test_a_flexible_program_written_op_by_op_is_not_guessed_at(tmp_path: Path) -> None:
+    state = MIL.replace("SECOND", "mb.StateTensorSpec(shape=(1, 4, 64, 8), dtype=types.fp16)")
+    script = state.replace("shape=(1, 1)", "shape=(1, get_new_symbol())")
+    assert str(judged(tmp_path, script).verdict) == "unresolved"
+
+
+def test_several_models_in_one_call_are_not_taken_for_no_decoder(tmp_path: Path) -> None:
+    script = CORE_ML.replace("    traced,\n", "    {'init': traced, 'decode': traced},\n", 1)
+    assert str(judged(tmp_path / "states", script).verdict) == "unresolved"
+    stateless = script[: script.index("    states=[")] + ").save('m.mlpackage')\n"
+    assert judged(tmp_path / "none", stateless).says() == "unresolved by unknown-kind"
+
+
+TRACED = """\
+import coremltools as ct
+import torch
+from torch import nn
+
+
+class Step(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(64, 16)
+        self.head = nn.Linear(16, 64)
+
+    def forward(self, input_ids, *past):
+        x = self.embed(input_ids)
+        return self.head(x), *[torch.cat([p, x[:, None]], 2) for p in past]
+
+
+past = [torch.zeros(1, 1, 4, 16) for _ in range(4)]
+ct.convert(torch.jit.trace(Step().eval(), (torch.zeros(1, 1, dtype=torch.long), *past))).save("m.mlpackage")
+"""
+
+
+def test_the_inputs_of_a_trace_where_none_are_declared(tmp_path: Path) -> None:
+    assert judged(tmp_path, TRACED).says() == "out by kv-as-io"
+    wide = mutate(TRACED, ("torch.zeros(1, 1, dtype", "torch.zeros(1, 8, dtype"))
+    assert judged(tmp_path / "wide", wide).says() == "out by kv-as-io"
+    none = TRACED.replace("*past)", "past)").replace(", *[torch.cat([p, x[:, None]], 2) for p in past]", "")
+    assert judged(
+        tmp_path / "none", none.replace("def forward(self, input_ids, past)", "def forward(self, input_ids, mask)")
+    ).says() == ("out by not-a-decoder")
+
+
+def test_a_program_that_is_converted_further_is_one_graph(tmp_path: Path) -> None:
+    script = CORE_ML.replace(
+        'mlmodel.save("out/model.mlpackage")\n',
+        'ct.convert(mlmodel, source="milinternal", convert_to="mlprogram").save("out/model.mlpackage")\n',
+    )
+    graph = graph_of(scan_text(tmp_path, {"export.py": script}))
+    assert judge(graph.facts).says() == "eligible"
+    assert graph.bundle == "out/model.mlpackage"
