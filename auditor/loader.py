@@ -353,6 +353,8 @@ class Loader:
 
     def patch_external(self, it: Interpreter, dotted: str, value: Value) -> None:
         """The script replaces something of a library without sources: honoured for the rest of the run."""
+        if dotted == "sys.argv" and len(it.heap.frames) > 1 and dotted in self.patched:
+            value = union([self.patched[dotted], value])  # set in one of several worlds
         self.patched[dotted] = value
         if dotted in _INSIDE:
             it.poison = Unknown(f"`{dotted}`, which layers call, is replaced")

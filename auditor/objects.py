@@ -151,7 +151,13 @@ def unread_base(cls: Value) -> Value | None:
 def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
     new, _ = class_lookup(cls, "__new__")
     if isinstance(new, Native):
-        return it.call(new, Args([cls, *args.pos], args.kw, args.more), site)
+        made = it.call(new, Args([cls, *args.pos], args.kw, args.more), site)
+        if isinstance(cls, Class) and isinstance(made, Instance) and made.cls in mro(cls)[1:]:
+            made.cls = cls  # a class of the sources that derives from one of ours
+            init, _ = class_lookup(cls, "__init__")
+            if init is not None:
+                it.call(init, Args([made, *args.pos], args.kw, args.more), site)
+        return made
     obj = Instance(cls, places=(site,) if site else (), flags=it.conditions)
     if isinstance(cls, Class) and cls.dataclass_fields and "__init__" not in cls.env.names:
         _fill_fields(it, obj, cls, args, site)

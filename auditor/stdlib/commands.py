@@ -11,7 +11,7 @@ from auditor import operators
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal, Signal
 from auditor.objects import OBJECT
 from auditor.places import Site
-from auditor.stdlib.argparse_model import Option, Parser, parse_arguments
+from auditor.stdlib.argparse_model import Option, Parser, command_line, parse_arguments
 from auditor.stdlib.files import PATH
 from auditor.values import (
     FALSE,
@@ -126,8 +126,17 @@ def _start(it: Interpreter, value: Value, argv: tuple[str, ...], site: Site | No
     return _run(it, Command("", value), argv, site)
 
 
+def _words(it: Interpreter) -> tuple[str, ...]:
+    """The command line. Raises `ExitSignal` when the script puts it together at run time."""
+    words = command_line(it)
+    if words is None:
+        it.sinks.problem("the command line is put together at run time", None)
+        raise ExitSignal("SystemExit")
+    return tuple(words)
+
+
 def _call(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return _start(it, args.pos[0], tuple(it.argv), site)
+    return _start(it, args.pos[0], _words(it), site)
 
 
 # -- signatures -------------------------------------------------------------------------------------------------
@@ -296,7 +305,7 @@ def _add(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _run_function(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return _start(it, args.pos[0], tuple(it.argv), site)
+    return _start(it, args.pos[0], _words(it), site)
 
 
 # -- click ------------------------------------------------------------------------------------------------------
@@ -386,7 +395,7 @@ def _function_of(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _fire(it: Interpreter, args: Args, site: Site | None) -> Value:
     component, given = args.get(0, "component"), text_of(args.kw.get("command", NONE))
-    argv = tuple(given.split()) if given is not None else tuple(it.argv)
+    argv = tuple(given.split()) if given is not None else _words(it)
     if isinstance(component, Mapping):
         app = App([Command(text_of(k) or "", v) for k, v in component.entries.values()])
         return _run_app(it, app, argv, site)
