@@ -31,6 +31,7 @@ from auditor.values import (
     Unknown,
     Value,
     merge_flags,
+    serial,
 )
 
 FILE_PREFIX = "/@/"
@@ -137,6 +138,7 @@ class Loader:
             it.heap.frames, it.heap.pending = [], []
         it.conditions, it.maybe_raised = frozenset(), []
         outer, self.unread = self.unread, {}
+        events, it.events, low = it.events, None, serial()
         frame = Frame(module.env, statement, module)
         try:
             it.run_block(statement.nodes, frame)
@@ -145,6 +147,9 @@ class Loader:
         finally:
             it.heap.frames, it.heap.pending, it.conditions, it.maybe_raised = frames, pending, conditions, raised
             module.pending.discard(number)
+            it.events = events
+            if events is not None:
+                events.outside.append((low, serial()))
             inner, self.unread = self.unread, outer
             for name in statement.binds if inner else ():
                 module.unread.setdefault(name, {}).update(inner)
