@@ -376,6 +376,9 @@ def _equal(a: Value, b: Value) -> bool | None:
         return True
     if isinstance(a, (Unknown, Tensor, Star)) or isinstance(b, (Unknown, Tensor, Star)):
         return None
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Instance) and not isinstance(y, Instance) and "_value_" in x.attrs and _mixes_in(x.cls):
+            return truth(compare("==", x.attrs["_value_"], y))
     s, t = text_of(a), text_of(b)
     if s is not None and t is not None:
         return _patterns_differ(s, t)
@@ -398,6 +401,15 @@ def _equal(a: Value, b: Value) -> bool | None:
     if isinstance(a, Const) != isinstance(b, Const):
         return False
     return identical(a, b)
+
+
+_MIXED_IN = ("str", "int", "enum.StrEnum", "enum.IntEnum", "enum.IntFlag")
+
+
+def _mixes_in(cls: Value) -> bool:
+    """Whether the members of an enumeration are strings or numbers as well."""
+    bases = cls.bases if isinstance(cls, (Class, NativeClass)) else ()
+    return getattr(cls, "name", "") in _MIXED_IN or any(map(_mixes_in, bases))
 
 
 def _same_item(a: Value, b: Value) -> bool | None:
@@ -423,6 +435,8 @@ def contains(container: Value, item: Value) -> bool | None:
         if "*" in t:
             return None
         return True if t in s.replace("*", "\0") else (None if "*" in s else False)
+    if isinstance(container, Instance) and isinstance(container.payload, (Seq, Mapping)):
+        return contains(container.payload, item)
     if isinstance(container, Mapping):
         sure = [k for k, v in container.entries.values() if not maybe_absent(v)]
         found = _among(sure, container.rest is None, item)

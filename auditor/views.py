@@ -9,8 +9,8 @@ from auditor.places import Site
 from auditor.values import NONE, Args, Const, Instance, Mapping, NativeClass, Unknown, Value, text_of
 
 
-def attribute_view(obj: Instance, attributes: AbcMapping[str, Value], rest: Unknown | None = None) -> Instance:
-    """A dict of attributes of `obj`; what is written to it is set on `obj`."""
+def attribute_view(obj: Value, attributes: AbcMapping[str, Value], rest: Unknown | None = None) -> Instance:
+    """A dict of attributes of an object or a module; what is written to it is set there."""
     entries = {("str", n): (Const(n), v) for n, v in attributes.items()}
     return Instance(VIEW, {"(object)": obj}, Mapping(entries, rest))  # type: ignore[arg-type]
 
@@ -26,7 +26,9 @@ def _set(it: Interpreter, args: Args, site: Site | None) -> Value:
     put(view.payload, key, value, site)
     if name is not None and "*" not in name:
         it.set(obj, name, value, site)
-    elif isinstance(obj, Instance):
+    elif not isinstance(obj, Instance):
+        it.poison = Unknown("a name of a module was set that is not known", places=(site,) if site else ())
+    else:
         it.heap.touch(obj)
         obj.taint = obj.taint or Unknown(
             "an attribute was set under a name that is not known", places=(site,) if site else ()

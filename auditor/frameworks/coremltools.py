@@ -80,7 +80,8 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
 def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaration:
     """The `convert` call as a declaration."""
     program = model.payload if isinstance(model, Instance) and isinstance(model.payload, Program) else None
-    module = program.module if program is not None else model
+    changed = model.taint if isinstance(model, Instance) and program is not None else None
+    module = changed or program.module if program is not None else model
     more = args.more if "inputs" not in args.kw and program is None else None
     given = args.kw.get("inputs")
     inputs: list[Declared] = declared_inputs(program) if program is not None else []
