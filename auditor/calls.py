@@ -300,8 +300,8 @@ def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
         if isinstance(v.cls, NativeClass) and v.cls.name.startswith(_PROGRAMS) and v.taint is None:
             it.heap.touch(v)
             v.taint = cause
-            if hasattr(v.payload, "changed"):
-                v.payload.changed(cause)
+        if hasattr(v.payload, "changed"):
+            v.payload.changed(cause)
         for i in list(v.attrs.values()):
             _taint(it, i, cause, seen)
     elif isinstance(v, (Seq, Star)):

@@ -549,8 +549,14 @@ def _super(it: Interpreter, function: Value, args: Args, frame: Frame, site: Sit
 
 
 def _locals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
+    if frame.env is frame.module.env:
+        return _globals(it, function, args, frame, site)
     names = frame.env.names
     return Mapping({("str", n): (Const(n), v) for n, v in names.items() if not isinstance(v, Deleted)})
+
+
+def _vars(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
+    return None if args.pos else _locals(it, function, args, frame, site)
 
 
 def _globals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
@@ -560,7 +566,7 @@ def _globals(it: Interpreter, function: Value, args: Args, frame: Frame, site: S
     return attribute_view(frame.module, names, Unknown("names of the module that were not read"))
 
 
-_FRAME_CALLS = {"super": _super, "locals": _locals, "globals": _globals}
+_FRAME_CALLS = {"super": _super, "locals": _locals, "globals": _globals, "vars": _vars}
 
 _COMPARE: dict[type, str] = {
     cst.Equal: "==",

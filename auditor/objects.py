@@ -55,9 +55,11 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
     cls = Class(node.name.value, tuple(bases), env, node, frame.statement.site(node))
     inner = replace(frame, env=env)
     it.run_block(node.body.body, inner)
-    for v in env.names.values():
+    for name, v in list(env.names.items()):
         if isinstance(v, Function) and v.owner is None:
             v.owner = cls
+        elif isinstance(v, Instance) and isinstance(hook := class_lookup(v.cls, "__set_name__")[0], Function):
+            it.call(hook, Args([v, cls, Const(name)]), cls.site)
     out: Value = cls
     hook, _ = class_lookup(cls, "__init_subclass__", after=cls)
     if isinstance(hook, Function):

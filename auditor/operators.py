@@ -304,6 +304,8 @@ def identical(a: Value, b: Value) -> bool | None:
             return False
     if isinstance(a, External) and isinstance(b, External):
         return a.dotted == b.dotted
+    if isinstance(a, Instance) and isinstance(b, Instance) and "_value_" in a.attrs and "_value_" in b.attrs:
+        return a.cls is b.cls and same(a.attrs["name"], b.attrs["name"])  # members of an enumeration
     if isinstance(a, _SOLID) and isinstance(b, _SOLID):
         return a is b or (isinstance(a, Seq) and same(a, b))
     return True if a is b else None
@@ -379,6 +381,8 @@ def _equal(a: Value, b: Value) -> bool | None:
     for x, y in ((a, b), (b, a)):
         if isinstance(x, Instance) and not isinstance(y, Instance) and "_value_" in x.attrs and _mixes_in(x.cls):
             return truth(compare("==", x.attrs["_value_"], y))
+    if any(isinstance(x, Instance) and _compares_itself(x.cls) for x in (a, b)):
+        return None
     s, t = text_of(a), text_of(b)
     if s is not None and t is not None:
         return _patterns_differ(s, t)
@@ -401,6 +405,13 @@ def _equal(a: Value, b: Value) -> bool | None:
     if isinstance(a, Const) != isinstance(b, Const):
         return False
     return identical(a, b)
+
+
+def _compares_itself(cls: Value) -> bool:
+    """Whether an object may be equal to things of other types: by its `__eq__`, or for all that is known of it."""
+    if isinstance(cls, Class):
+        return "__eq__" in cls.env.names or any(map(_compares_itself, cls.bases))
+    return isinstance(cls, NativeClass) and cls.name.startswith("coremltools.proto")
 
 
 _MIXED_IN = ("str", "int", "enum.StrEnum", "enum.IntEnum", "enum.IntFlag")
