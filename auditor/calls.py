@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import libcst as cst
 
@@ -37,6 +37,8 @@ from auditor.values import (
 )
 
 _MAX_RECURSION = 24
+_PROGRAMS = ("torch.export.ExportedProgram", "coreai", "coremltools.models")
+"""Classes of ours whose objects are a graph: code that nobody can read may edit one."""
 _MOST_TAINTED = 2_000
 _READS = frozenset({"get", "pop", "copy", "items", "keys", "values", "to_dict", "item", "tolist"})
 """Methods of plain data that give plain data."""
@@ -174,12 +176,27 @@ def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Val
 
 def _native(it: Interpreter, function: Native, args: Args, site: Site | None) -> Value:
     try:
-        return function.function(it, args, site)
+        result = function.function(it, args, site)
+        out = args.kw.get("out") if it.events is not None else None
+        if isinstance(out, Tensor) and site is not None:
+            _written_out(it, out, result, site)
+        return result
     except (IndexError, KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
         return Unknown(
             f"`{function.name}` could not be evaluated with these arguments ({type(error).__name__})",
             places=(site,) if site else (),
         )
+
+
+def _written_out(it: Interpreter, out: Tensor, result: Value, site: Site) -> None:
+    """`torch.add(a, b, out=c)`."""
+    from auditor.torch.ops import filled_in
+    from auditor.torch.rows import overwritten
+
+    it.events.written(out, site, None, result)
+    if out.base is None and isinstance(result, Tensor):
+        filled_in(out, result)
+        overwritten(it, out, None, result.tags)
 
 
 def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> Unknown:
@@ -196,18 +213,67 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
         reason, f"{name}()", "data" if reads else "", places=places, flags=merge_flags([function, *args.all()])
     )
     taint(it, args, Unknown(reason, places=places))
+    operated(it, function, args, site)
     if site is not None and not reads:
-        _written_unread(it, args.all(), reason, site)
+        last = name.removesuffix(".default").rpartition(".")[2]
+        _written_unread(it, args.all(), reason, site, last.endswith("_") and not last.endswith("__"))
     return result
 
 
-def _written_unread(it: Interpreter, values: Iterable[Value], reason: str, site: Site) -> None:
-    """A call that nobody can read may write to the states that it receives."""
+_EDITS = frozenset(
+    {"replace_input_with", "replace_all_uses_with", "update_arg", "update_kwarg", "insert_arg", "erase_node", "append"}
+    | {"call_function", "call_method", "call_module", "create_node", "output", "node_copy", "graph_copy", "prepend"}
+    | {"inserting_before", "inserting_after", "recompile"}
+)
+"""Methods by which a graph is changed."""
+
+
+GRAPHS = frozenset(f"`{name}` of an exported program" for name in ("graph", "graph_module"))
+"""Why the graph of a program, and whatever is taken out of it, is not known (see `torch_export`)."""
+
+
+def operated(it: Interpreter, function: Value, args: Args, site: Site | None) -> None:
+    """A graph of an exported program may be changed by a call: what it computes is then not what `forward` does.
+
+    Passes that rewrite a graph and mean the same are common; what has looked for the outputs, or cannot be read, may
+    mean another thing.
+    """
+    method = function.name.rpartition(".")[2] if _of_graph(function) else ""
+    given = any(map(_of_graph, args.all())) and not method
+    it.outputs_sought = it.outputs_sought or method == "output_node"
+    if given or (method in _EDITS and it.outputs_sought):
+        _poisoned(it, site)
+
+
+def edited(it: Interpreter, obj: Value, site: Site | None) -> None:
+    """A part of an exported program's graph is set."""
+    if _of_graph(obj) and it.outputs_sought:
+        _poisoned(it, site)
+
+
+def sought(it: Interpreter, a: Value, b: Value) -> None:
+    """`node.op == "output"`."""
+    named = b.items if isinstance(b, Seq) else [b]
+    if _of_graph(a) and any(isinstance(n, Const) and n.value == "output" for n in named):
+        it.outputs_sought = True
+
+
+def _of_graph(v: Value) -> TypeGuard[Unknown]:
+    return isinstance(v, Unknown) and v.reason in GRAPHS
+
+
+def _poisoned(it: Interpreter, site: Site | None) -> None:
+    places = (site,) if site is not None else ()
+    it.poison = it.poison or Unknown("the graph of an exported program is edited", places=places)
+
+
+def _written_unread(it: Interpreter, values: Iterable[Value], reason: str, site: Site, in_place: bool = False) -> None:
+    """A call that nobody can read may write to the states that it receives; `in_place` when its name says so."""
     for v in values:
-        if isinstance(v, Tensor) and v.base is not None and v.base.watched and it.events is not None:
+        if isinstance(v, Tensor) and it.events is not None and (in_place or (v.base is not None and v.base.watched)):
             it.events.written(v, site, None, unclear=f"is handed to code that nobody can read: {reason}")
         elif isinstance(v, Seq):
-            _written_unread(it, v.items, reason, site)
+            _written_unread(it, v.items, reason, site, in_place)
 
 
 def taint(it: Interpreter, args: Args, cause: Unknown) -> None:
@@ -231,6 +297,11 @@ def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
     elif isinstance(v, Class) and any(c is MODULE for c in mro(v)):
         it.poison = it.poison or cause  # it may have another `forward` now
     elif isinstance(v, Instance):
+        if isinstance(v.cls, NativeClass) and v.cls.name.startswith(_PROGRAMS) and v.taint is None:
+            it.heap.touch(v)
+            v.taint = cause
+        if hasattr(v.payload, "changed"):
+            v.payload.changed(cause)
         for i in list(v.attrs.values()):
             _taint(it, i, cause, seen)
     elif isinstance(v, (Seq, Star)):
@@ -264,6 +335,21 @@ def spoil(it: Interpreter, args: Args, cause: Unknown) -> None:
             v.items = [union([x, cause]) if not isinstance(x, Star) else x for x in v.items]
 
 
+def handed(it: Interpreter, args: Args, cause: Unknown) -> None:
+    """Functions that were handed to code that may run them: what they reach may have changed since."""
+    for v in args.all():
+        function = v.function if isinstance(v, Bound) else v
+        if isinstance(v, Bound) and isinstance(function, Native) and isinstance(v.receiver, (Mapping, Seq)):
+            spoil(it, Args([v.receiver]), cause)
+        if not isinstance(function, Function):
+            continue
+        _taint(it, v, cause, set())
+        scope: Env | None = function.env
+        while scope is not None and scope.module is None:
+            spoil(it, Args(list(scope.names.values())), cause)
+            scope = scope.parent
+
+
 def _call_instance(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
     from auditor.torch.modules import call_module, is_module
 
@@ -282,6 +368,8 @@ def call_function(it: Interpreter, f: Function, args: Args, site: Site | None) -
         return it.exhausted
     if f.wrapped is not None and it.events is not None:
         return f.wrapped
+    if it.rewired and id(f) in it.rewired:
+        return it.rewired[id(f)][1]
     if f.manages:
         from auditor.stdlib.managers import made
 

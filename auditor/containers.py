@@ -93,7 +93,13 @@ def _iterate_union(it: Interpreter, value: Union, site: Site) -> Seq:
 def _rows(value: Tensor, site: Site) -> Seq:
     if value.shape and isinstance(value.shape[0], int) and value.shape[0] <= 64:
         row = Tensor(
-            value.shape[1:], value.dtype, tags=value.tags, cuts=value.cuts, base=value.base, places=value.places
+            value.shape[1:],
+            value.dtype,
+            tags=value.tags,
+            cuts=value.cuts,
+            base=value.base,
+            places=value.places,
+            of=value if value.base is None else None,
         )
         return Seq("list", [row] * value.shape[0])
     shape = value.shape[1:] if value.shape else None
@@ -134,6 +140,8 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
             )
         case ExternalObject():
             return it.get(obj, "__getitem__()", site)
+        case External(dotted="sys.modules") if (loaded := it.loader.loaded(text_of(key) or "")) is not None:
+            return loaded
         case External(dotted=dotted) if not dotted.rsplit(".", 1)[-1][:1].isupper():
             it.may_raise("KeyError")
             return Unknown(
@@ -289,19 +297,34 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
                 obj.items = [
                     union([i, value]) if not isinstance(i, Star) else Star((*i.items, value)) for i in obj.items
                 ]
-        case Tensor():
-            if it.events is not None:
-                it.events.written(obj, site, key, value)
-            if obj.base is None:
-                from auditor.torch.ops import filled_in
+        case Unknown():
+            from auditor.calls import edited
 
-                filled_in(obj, value)
+            edited(it, obj, site)
+        case External(dotted="sys.modules") if it.loader.loaded(text_of(key) or "") is not None:
+            it.poison = Unknown(f"the module `{text_of(key)}` is replaced", places=(site,))
+        case Tensor():
+            _write_tensor(it, obj, key, value, site)
         case Instance(cls=NativeClass(methods=methods)) if "__setitem__" in methods:
             it.call(it.get(obj, "__setitem__", site), Args([key, value]), site)
         case Instance(payload=(Seq() | Mapping()) as inner):
             set_item(it, inner, key, value, site)
         case Instance():
             it.call(it.get(obj, "__setitem__", site), Args([key, value]), site)
+
+
+def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: Site) -> None:
+    if it.events is not None:
+        it.events.written(obj, site, key, value)
+    if obj.base is None:
+        from auditor.torch import rows
+        from auditor.torch.ops import filled_in
+
+        filled_in(rows.root(obj), value)
+        filled_in(obj, value)
+        if it.events is not None:
+            part = get_item(it, obj, key, site)
+            rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj)
 
 
 def _set_and_go_on(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) -> None:

@@ -7,6 +7,7 @@ the bases of a class and what stands in its body are evaluated where they stand:
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 _PLAIN_BASES = frozenset({"torch", "typing", "abc", "enum", "collections", "transformers", "numpy", "argparse"})
@@ -66,6 +67,10 @@ def _may_wait(
         for read in _read_at_once(node):
             if not all(_is_steady(name, number, binders, fixed) for name in _names(read)):
                 return False
+            if isinstance(node, ast.ClassDef) and read in node.bases:
+                continue
+            if any(name in fixed and not _is_plain(groups[fixed[name]]) for name in _owners(read)):
+                return False
     return True
 
 
@@ -87,6 +92,23 @@ def _is_plain_base(base: ast.expr, fixed: Mapping[str, int], groups: list[list[a
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").split(".")[0] not in _PLAIN_BASES):
             return False
     return True
+
+
+def _is_plain(group: list[ast.stmt]) -> bool:
+    """Whether the statements import from packages that nobody changes; a class of the script may be changed."""
+    names: list[str | None] = []
+    for node in group:
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            return False
+        names += [node.module] if isinstance(node, ast.ImportFrom) else [n.name for n in node.names]
+    return all((name or "").split(".")[0] in _PLAIN_BASES | sys.stdlib_module_names for name in names)
+
+
+def _owners(node: ast.expr) -> Iterator[str]:
+    """The names of which an expression reads attributes."""
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.Attribute, ast.Subscript)) and isinstance(inner.value, ast.Name):
+            yield inner.value.id
 
 
 def _read_at_once(node: ast.stmt) -> Iterator[ast.expr]:

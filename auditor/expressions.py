@@ -11,6 +11,7 @@ from typing import Any
 import libcst as cst
 
 from auditor import operators
+from auditor.calls import sought
 from auditor.containers import get_item, iterate, make_slice
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
 from auditor.joins import Deleted, join_all, maybe_absent, present, union
@@ -335,6 +336,8 @@ def _comparison(it: Interpreter, node: cst.Comparison, frame: Frame) -> Value:
         elif (own := _own_comparison(it, op, left, right, frame.statement.site(node))) is not None:
             one = own
         else:
+            if isinstance(left, Unknown) and op in ("==", "in"):
+                sought(it, left, right)
             decided = it.events.compare(op, left, right) if it.events is not None else None
             one = operators.compare(op, left, right) if decided is None else decided
         if isinstance(one, Unknown) and not one.places:
@@ -565,18 +568,24 @@ def _super(it: Interpreter, function: Value, args: Args, frame: Frame, site: Sit
 
 
 def _locals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
+    if frame.env is frame.module.env:
+        return _globals(it, function, args, frame, site)
     names = frame.env.names
     return Mapping({("str", n): (Const(n), v) for n, v in names.items() if not isinstance(v, Deleted)})
 
 
+def _vars(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
+    return None if args.pos else _locals(it, function, args, frame, site)
+
+
 def _globals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
+    from auditor.views import attribute_view
+
     names = frame.module.env.names
-    return Mapping(
-        {("str", n): (Const(n), v) for n, v in names.items()}, Unknown("names of the module that were not read")
-    )
+    return attribute_view(frame.module, names, Unknown("names of the module that were not read"))
 
 
-_FRAME_CALLS = {"super": _super, "locals": _locals, "globals": _globals}
+_FRAME_CALLS = {"super": _super, "locals": _locals, "globals": _globals, "vars": _vars}
 
 _COMPARE: dict[type, str] = {
     cst.Equal: "==",

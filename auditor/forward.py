@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from auditor import dims
 from auditor.containers import iterate
@@ -12,6 +13,7 @@ from auditor.places import Site
 from auditor.torch.events import INPUT, Events, Example
 from auditor.torch.modules import call_module
 from auditor.torch.ops import storage
+from auditor.torch.rows import parts
 from auditor.values import Args, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, text_of
 
 
@@ -69,6 +71,7 @@ def evaluate(
         named = {n: v for n, v in keywords.items() if not (n.startswith("arg") and n[3:].isdigit())}
         result = call_module(it, module, Args(positional, named), site)
         outputs = tuple(named_outputs(it, result, site))
+        _left_behind(it, events, site)
     except ExitSignal:
         return Outcome((), events, Unknown("`forward` ends the process", places=(site,) if site else ()))
     except RaiseSignal as error:
@@ -83,6 +86,38 @@ def evaluate(
     if isinstance(result, Unknown):
         return Outcome((), events, result)
     return Outcome(outputs, events)
+
+
+def _left_behind(it: Interpreter, events: Events, site: Site | None) -> None:
+    """Report the tensors that `forward` has put in place of others in older objects: states that Python keeps."""
+    for obj, before in it.heap.frames[-1].values():
+        for (name, old), (_, new) in _changed(_slots(before), _slots(obj.snapshot())):
+            if isinstance(old, Tensor) and not (old.base is not None and old.base.role == "buffer"):
+                found = [t for t in parts(new) if t is not old and (t.base is None or t.base is not old.base)]
+                where = (found[0].places if found else ()) or ((site,) if site else ())
+                if found and where:
+                    events.kept(name, where[-1])
+
+
+Slot = tuple[str, Value]
+
+
+def _slots(content: Any) -> list[Slot]:
+    """The values in the content of a mutable value (see `Heap.snapshot`), by name."""
+    if isinstance(content, dict):
+        return [(n, v) for n, v in content.items() if isinstance(v, Value)]
+    first = content[0]
+    if isinstance(first, dict):
+        return [(n, v) if isinstance(v, Value) else (str(text_of(v[0])), v[1]) for n, v in first.items()]
+    return [("item", v) for v in first] if isinstance(first, list) else []
+
+
+def _changed(before: list[Slot], after: list[Slot]) -> list[tuple[Slot, Slot]]:
+    if before and before[0][0] == "item":
+        shifted = len(before) != len(after)
+        return list(zip(before, after[1:] if shifted else after, strict=False))
+    now = dict(after)
+    return [((n, v), (n, now[n])) for n, v in before if n in now and now[n] is not v]
 
 
 def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tuple[str, Value]]:

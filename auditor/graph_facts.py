@@ -28,6 +28,7 @@ from auditor.roles import (
 )
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
+from auditor.torch.rows import NOT_THE_QUERYS
 from auditor.values import (
     Class,
     Const,
@@ -305,6 +306,9 @@ def _state_inputs(d: Declaration) -> dict[str, str]:
     return {n: n for n in inputs if n in names}
 
 
+_WRITABLE = ("input", "buffer", "attribute", "parameter")
+
+
 def _states(
     it: Interpreter, d: Declaration, bound: dict[str, str], recurrent: dict[str, Role], outcome: Outcome
 ) -> Fact[tuple[State, ...]]:
@@ -325,7 +329,7 @@ def _states(
         source = declared.get(by_input.get(name, ""))
         states.append(_state(d, name, source, outcome))
     known = {(declared[i].parameter or i) for i in by_input.values() if i in declared} | set(names)
-    undeclared = [s for n, s in written.items() if n not in known and s.role in ("input", "buffer", "attribute")]
+    undeclared = [s for n, s in written.items() if n not in known and s.role in _WRITABLE]
     left = [n for n in names if n not in by_input and n not in written]
     if len(undeclared) > len(left):
         states += [_undeclared(d, s, outcome) for s in undeclared]
@@ -780,6 +784,9 @@ def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bo
         return Fact.unknown("with a query of one row nobody can tell whether all rows are kept", *places)
     if "mixed-rows" in value.tags:
         return Fact.unknown("one row of the query goes into all rows of the output", *places, *cuts, flags=value.flags)
+    if query_dim() in rows and value.tags & NOT_THE_QUERYS:
+        reason = "rows of the output are masked, moved or written in part: they may not be those of the query"
+        return Fact.unknown(reason, *places, *cuts, flags=value.flags)
     if query_dim() in rows:
         return Fact(Logits.ALL, places, flags=value.flags)
     if all(r == 1 for r in rows):

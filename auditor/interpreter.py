@@ -118,6 +118,7 @@ class Interpreter:
     """One run. `loader` finds modules, `sinks` collects what is exported, `argv` is the command line of the script.
 
     `poison` is set when something was replaced that any module may use; `captured` counts exported and traced programs.
+    `rewired` are functions whose code, defaults or globals the script has changed.
     """
 
     meaning: Meaning
@@ -143,6 +144,8 @@ class Interpreter:
     poison: Unknown | None = None
     captured: int = 0
     chosen_by: list[Value] = field(default_factory=list)
+    outputs_sought: bool = False
+    rewired: dict[int, tuple[Function, Unknown]] = field(default_factory=dict)
     imported: set[str] = field(default_factory=set)
     broke: set[bool] = field(default_factory=set)
     flagged: dict[int, tuple[Value, frozenset[str], dict[str, Value] | None]] = field(default_factory=dict)

@@ -31,11 +31,14 @@ from auditor.values import (
     Unknown,
     Value,
     merge_flags,
+    serial,
 )
 
 FILE_PREFIX = "/@/"
 _INSIDE = frozenset(f"torch.nn.functional.{n}" for n in ("linear", "embedding", "layer_norm", "rms_norm", "conv1d"))
 """Functions that PyTorch's own layers call."""
+_PLACEMENT = frozenset({"cuda", "cpu", "pin_memory", "is_cuda"})
+"""Methods of tensors that say where one is, which changes no shape."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,7 @@ class Loader:
     indexed: dict[str, ModuleSource] = field(default_factory=dict)
     externals: dict[tuple[str, tuple[Site, ...]], External] = field(default_factory=dict)
     literals: dict[int, Value] = field(default_factory=dict)
+    main: Module | None = None
     dirty: bool = False
     argv_read: bool = False
     patched: dict[str, Value] = field(default_factory=dict)
@@ -77,7 +81,14 @@ class Loader:
 
     def main_module(self, path: str) -> Module:
         """A fresh module for a script that is run. Raises `Unreadable` and `SyntaxProblem`."""
-        return self._module(self.source_of(self.sources.read(path)), "__main__")
+        self.main = self._module(self.source_of(self.sources.read(path)), "__main__")
+        return self.main
+
+    def loaded(self, name: str) -> Module | None:
+        """The module that `sys.modules` has under a name, as far as it is one of the sources."""
+        if name == "__main__":
+            return self.main
+        return next((m for m in self.modules.values() if m.name == name), None)
 
     def library_module(self, path: str) -> Module:
         """The shared module of a file by its path."""
@@ -137,6 +148,7 @@ class Loader:
             it.heap.frames, it.heap.pending = [], []
         it.conditions, it.maybe_raised = frozenset(), []
         outer, self.unread = self.unread, {}
+        events, it.events, low = it.events, None, serial()
         frame = Frame(module.env, statement, module)
         try:
             it.run_block(statement.nodes, frame)
@@ -145,6 +157,9 @@ class Loader:
         finally:
             it.heap.frames, it.heap.pending, it.conditions, it.maybe_raised = frames, pending, conditions, raised
             module.pending.discard(number)
+            it.events = events
+            if events is not None:
+                events.outside.append((low, serial()))
             inner, self.unread = self.unread, outer
             for name in statement.binds if inner else ():
                 module.unread.setdefault(name, {}).update(inner)
@@ -353,14 +368,16 @@ class Loader:
 
     def patch_external(self, it: Interpreter, dotted: str, value: Value) -> None:
         """The script replaces something of a library without sources: honoured for the rest of the run."""
+        if dotted == "sys.argv" and len(it.heap.frames) > 1 and dotted in self.patched:
+            value = union([self.patched[dotted], value])  # set in one of several worlds
         self.patched[dotted] = value
-        if dotted in _INSIDE:
+        if dotted in _INSIDE or (dotted.startswith("torch.Tensor.") and dotted.rpartition(".")[2] not in _PLACEMENT):
             it.poison = Unknown(f"`{dotted}`, which layers call, is replaced")
 
     def call_external(
         self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None
     ) -> Value:
-        from auditor.calls import spoil, unread
+        from auditor.calls import handed, spoil, unread
         from auditor.torch.modules import find_module, kept_module
 
         dotted = function.dotted
@@ -384,6 +401,7 @@ class Loader:
         if dotted in self.harmless or top in self.harmless:
             return self._opaque(dotted, args, site, "unread")
         if top in sys.stdlib_module_names:
+            handed(it, args, Unknown(f"`{dotted}` may run what it receives", places=(site,) if site else ()))
             return self._opaque(dotted, args, site, "")
         if last[:1].isupper() and not dotted.startswith("torch.ops.") and find_module(args) is None:
             return ExternalObject(

@@ -448,6 +448,19 @@ def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
     return default
 
 
+def _popitem(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = _map(args)
+    it.heap.touch(obj)
+    if obj.rest is None and not any(maybe_absent(v) for _, v in obj.entries.values()):
+        if not obj.entries:
+            raise RaiseSignal("KeyError")
+        last = next(reversed(obj.entries))
+        name, value = obj.entries.pop(last)
+        return Seq("tuple", [name, value])
+    obj.rest = operators.unknown_from("an item was taken out of a dict", "", obj)
+    return obj.rest.child("[popitem]")
+
+
 def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
     from auditor.containers import ZERO
     from auditor.expressions import put, update_mapping
@@ -552,7 +565,7 @@ _MAPPING: dict[str, Callable[..., Value]] = {
     "keys": _keys,
     "values": _values,
     "pop": _pop_key,
-    "popitem": lambda it, args, site: operators.unknown_from("an item of a dict", "", args.pos[0]),
+    "popitem": _popitem,
     "update": _update,
     "setdefault": _setdefault,
     "copy": _copy,
@@ -561,6 +574,45 @@ _MAPPING: dict[str, Callable[..., Value]] = {
     "move_to_end": _move_to_end,
     "most_common": _most_common,
 }
+
+
+def _set_item(it: Interpreter, args: Args, site: Site | None) -> Value:
+    from auditor.containers import set_item
+
+    assert site is not None
+    set_item(it, args.pos[0], args.pos[1], it.tag(args.pos[2]), site)
+    return NONE
+
+
+def _get_item(it: Interpreter, args: Args, site: Site | None) -> Value:
+    from auditor.containers import get_item
+
+    assert site is not None
+    return get_item(it, args.pos[0], args.pos[1], site)
+
+
+def _delete_item(it: Interpreter, args: Args, site: Site | None) -> Value:
+    from auditor.containers import delete_item
+
+    assert site is not None
+    delete_item(it, args.pos[0], args.pos[1], site)
+    return NONE
+
+
+ITEMS: dict[str, Callable[..., Value]] = {
+    "__setitem__": _set_item,
+    "__getitem__": _get_item,
+    "__delitem__": _delete_item,
+    "__contains__": lambda it, args, site: operators.compare("in", args.pos[1], args.pos[0]),
+}
+_SEQUENCE |= ITEMS
+_MAPPING |= ITEMS
+UNBOUND: dict[str, dict[str, Callable[..., Value]]] = {
+    "dict": {n: f for n, f in _MAPPING.items() if n != "fromkeys"},
+    "list": _SEQUENCE,
+    "set": _SEQUENCE,
+}
+"""What `dict.update` and the like are: the object comes first."""
 
 
 def from_keys(it: Interpreter, args: Args, site: Site | None) -> Value:

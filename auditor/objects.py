@@ -55,9 +55,11 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
     cls = Class(node.name.value, tuple(bases), env, node, frame.statement.site(node))
     inner = replace(frame, env=env)
     it.run_block(node.body.body, inner)
-    for v in env.names.values():
+    for name, v in list(env.names.items()):
         if isinstance(v, Function) and v.owner is None:
             v.owner = cls
+        elif isinstance(v, Instance) and isinstance(hook := class_lookup(v.cls, "__set_name__")[0], Function):
+            it.call(hook, Args([v, cls, Const(name)]), cls.site)
     out: Value = cls
     hook, _ = class_lookup(cls, "__init_subclass__", after=cls)
     if isinstance(hook, Function):
@@ -91,13 +93,16 @@ def _replaces_methods(it: Interpreter, cls: Class, decorator: cst.Decorator, fra
             method.wrapped = Unknown(f"the decorator `{name}` of `{cls.name}` cannot be read", name, places=(site,))
 
 
+METACLASS = "(metaclass)"
+
+
 def _metaclass(it: Interpreter, node: cst.ClassDef, frame: Frame) -> list[Value]:
     """A metaclass of the sources may change anything: the class has a part that was not read."""
     given = next((k.value for k in node.keywords if k.keyword is not None and k.keyword.value == "metaclass"), None)
     if given is None or not isinstance(it.eval(given, frame), Class):
         return []
     what = f"the metaclass of `{node.name.value}` is not evaluated"
-    return [Unknown(what, places=(frame.statement.site(node),))]
+    return [Unknown(what, METACLASS, places=(frame.statement.site(node),))]
 
 
 def mro(cls: Value) -> tuple[Value, ...]:
@@ -151,8 +156,18 @@ def unread_base(cls: Value) -> Value | None:
 def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
     new, _ = class_lookup(cls, "__new__")
     if isinstance(new, Native):
-        return it.call(new, Args([cls, *args.pos], args.kw, args.more), site)
+        made = it.call(new, Args([cls, *args.pos], args.kw, args.more), site)
+        if isinstance(cls, Class) and isinstance(made, Instance) and made.cls in mro(cls)[1:]:
+            made.cls = cls  # a class of the sources that derives from one of ours
+            init, _ = class_lookup(cls, "__init__")
+            if init is not None:
+                it.call(init, Args([made, *args.pos], args.kw, args.more), site)
+        return made
     obj = Instance(cls, places=(site,) if site else (), flags=it.conditions)
+    if isinstance(new, Function):
+        obj.taint = Unknown(f"`__new__` of `{cls.name}` is not evaluated", places=(site,) if site else ())
+    elif isinstance(base := unread_base(cls), Unknown) and base.name == METACLASS:
+        obj.taint = base
     if isinstance(cls, Class) and cls.dataclass_fields and "__init__" not in cls.env.names:
         _fill_fields(it, obj, cls, args, site)
         post, _ = class_lookup(cls, "__post_init__")
@@ -321,7 +336,13 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
         case Bound(function=f):
             return obj.receiver if name == "__self__" else f if name == "__func__" else get_attribute(it, f, name, site)
         case Function():
+            if name == "__kwdefaults__":  # a dict, through which the script may change them
+                rewire(it, obj, name, site)
+            if name == "__globals__":
+                return attribute_view(it.loader.module_of(obj.env), it.loader.module_of(obj.env).env.names)
             return _function_attribute(obj, name)
+        case Native(name="dict" | "list" | "set" as kind) if name in methods.UNBOUND[kind]:
+            return Native(name, methods.UNBOUND[kind][name])
         case Native(name="dict") if name == "fromkeys":
             return Native("dict.fromkeys", lambda it, args, site: methods.from_keys(it, args, site))
         case Native() if name == "default":
@@ -475,6 +496,15 @@ def _class_attribute(it: Interpreter, obj: Class, name: str, site: Site | None) 
     return found
 
 
+_INSIDES = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__wrapped__"})
+
+
+def rewire(it: Interpreter, function: Function, name: str, site: Site | None) -> None:
+    """From now on nobody knows what a call of the function gives."""
+    reason = f"`{name}` of `{function.name}` is changed"
+    it.rewired[id(function)] = (function, Unknown(reason, function.name, "unread", places=(site,) if site else ()))
+
+
 def _function_attribute(obj: Function, name: str) -> Value:
     if name in ("__name__", "__qualname__"):
         return Const(obj.name)
@@ -512,6 +542,8 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             it.heap.touch(obj)
             obj.attrs[name] = value
         case Class():
+            if name == "__bases__":
+                it.poison = Unknown(f"the bases of `{obj.name}` are replaced", places=(site,) if site else ())
             it.heap.touch(obj.env)
             obj.env.names[name] = value
         case Module():
@@ -519,11 +551,21 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             obj.env.names[name] = value
             it.loader.modified(obj)
         case Unknown():
+            from auditor.calls import edited
+
+            edited(it, obj, site)
             it.heap.touch(obj)
             obj.assigned[f".{name}"] = value
         case Function():
+            if name in _INSIDES:
+                rewire(it, obj, name, site)
             obj.attributes[name] = value
         case Bound(function=Function() as f):
-            f.attributes[name] = value
+            set_attribute(it, f, name, value, site)
+        case Tensor() if name == "data":
+            if it.events is not None and site is not None:
+                it.events.written(obj, site, None, value)
+            elif isinstance(value, Tensor) and value.shape is not None:
+                obj.shape = value.shape
         case External():
             it.loader.patch_external(it, f"{obj.dotted}.{name}", value)

@@ -320,6 +320,8 @@ def identical(a: Value, b: Value) -> bool | None:
             return False
     if isinstance(a, External) and isinstance(b, External):
         return a.dotted == b.dotted
+    if isinstance(a, Instance) and isinstance(b, Instance) and "_value_" in a.attrs and "_value_" in b.attrs:
+        return a.cls is b.cls and same(a.attrs["name"], b.attrs["name"])  # members of an enumeration
     if isinstance(a, _SOLID) and isinstance(b, _SOLID):
         return a is b or (isinstance(a, Seq) and same(a, b))
     return True if a is b else None
@@ -392,6 +394,9 @@ def _equal(a: Value, b: Value) -> bool | None:
         return True
     if isinstance(a, (Unknown, Tensor, Star)) or isinstance(b, (Unknown, Tensor, Star)):
         return None
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Instance) and not isinstance(y, Instance) and "_value_" in x.attrs and _mixes_in(x.cls):
+            return truth(compare("==", x.attrs["_value_"], y))
     if any(isinstance(x, Instance) and (x.taint is not None or not _plain(x)) for x in (a, b)):
         return None
     s, t = text_of(a), text_of(b)
@@ -422,7 +427,24 @@ def _plain(v: Instance) -> bool:
     """Whether equality of the object is what the object itself tells: no method of a class says otherwise."""
     from auditor.objects import class_lookup
 
-    return not _defines(v, "__eq__") and class_lookup(v.cls, "__getattr__")[0] is None
+    if _defines(v, "__eq__") or class_lookup(v.cls, "__getattr__")[0] is not None:
+        return False
+    return not _of_protobuf(v.cls)
+
+
+def _of_protobuf(cls: Value) -> bool:
+    if isinstance(cls, Class):
+        return any(map(_of_protobuf, cls.bases))
+    return isinstance(cls, NativeClass) and cls.name.startswith("coremltools.proto")
+
+
+_MIXED_IN = ("str", "int", "enum.StrEnum", "enum.IntEnum", "enum.IntFlag")
+
+
+def _mixes_in(cls: Value) -> bool:
+    """Whether the members of an enumeration are strings or numbers as well."""
+    bases = cls.bases if isinstance(cls, (Class, NativeClass)) else ()
+    return getattr(cls, "name", "") in _MIXED_IN or any(map(_mixes_in, bases))
 
 
 def _same_item(a: Value, b: Value) -> bool | None:
@@ -448,6 +470,8 @@ def contains(container: Value, item: Value) -> bool | None:
         if "*" in t:
             return None
         return True if t in s.replace("*", "\0") else (None if "*" in s else False)
+    if isinstance(container, Instance) and isinstance(container.payload, (Seq, Mapping)):
+        return contains(container.payload, item)
     if isinstance(container, Mapping):
         sure = [k for k, v in container.entries.values() if not maybe_absent(v)]
         found = _among(sure, container.rest is None, item)

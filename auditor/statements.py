@@ -110,9 +110,14 @@ def _augmented(it: Interpreter, node: cst.AugAssign, frame: Frame) -> Signal:
         old.items += [it.tag(v) for v in more.items]
         old.rest = old.rest or more.rest
         return None
-    if isinstance(old, Tensor) and old.base is not None and it.events is not None:
+    made = binary(it, op, old, operand, site)
+    if isinstance(old, Tensor) and it.events is not None:
         it.events.written(old, site, None, old)
-    assign(it, node.target, binary(it, op, old, operand, site), frame)
+        if old.base is None and isinstance(made, Tensor):
+            from auditor.torch import rows
+
+            rows.overwritten(it, old, None, made.tags)
+    assign(it, node.target, made, frame)
     return None
 
 

@@ -27,8 +27,8 @@ from auditor.values import (
 )
 
 
-def attribute_view(obj: Instance, attributes: AbcMapping[str, Value], rest: Unknown | None = None) -> Instance:
-    """A dict of attributes of `obj`; what is written to it is set on `obj`."""
+def attribute_view(obj: Value, attributes: AbcMapping[str, Value], rest: Unknown | None = None) -> Instance:
+    """A dict of attributes of an object or a module; what is written to it is set there."""
     entries = {("str", n): (Const(n), v) for n, v in attributes.items()}
     return Instance(VIEW, {"(object)": obj}, Mapping(entries, rest))  # type: ignore[arg-type]
 
@@ -95,6 +95,8 @@ def _set_unnamed(it: Interpreter, obj: Value, value: Value, site: Site | None) -
         kind = "data" if is_record(obj, value) else ""
         reason = "an attribute was set under a name that is not known"
         spoil_attributes(it, obj, Unknown(reason, kind=kind, places=(site,) if site else ()))
+    else:
+        it.poison = Unknown("a name of a module was set that is not known", places=(site,) if site else ())
 
 
 def _update(it: Interpreter, args: Args, site: Site | None) -> Value:

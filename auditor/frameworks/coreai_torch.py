@@ -11,7 +11,7 @@ from auditor.containers import iterate
 from auditor.expressions import format_value
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, dynamic_dims, dynamic_entry
-from auditor.graph_facts import Declaration, Declared, Dimension, compute, merged, names_of
+from auditor.graph_facts import Declaration, Declared, Dimension, compute, merged, names_of, why
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
@@ -46,6 +46,13 @@ class Staged:
     """The exports of one converter or program."""
 
     exports: list[Export] = field(default_factory=list)
+
+    def changed(self, cause: Unknown) -> None:
+        """Code that nobody can read has received what holds these exports, before it was saved."""
+        for export in self.exports:
+            if not export.bundle:
+                reason, places = why(cause, export.site)
+                export.facts = replace(export.facts, logits=Fact.unknown(reason, *places))
 
 
 def _new(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -115,7 +122,9 @@ def declare(args: Args, program: Value, site: Site) -> Declaration:
         state_names = args.more
     if isinstance(program, Instance) and isinstance(program.payload, Program):
         p = program.payload
-        inputs, module, more = tuple(declared_inputs(p)), p.module, p.more
+        converter = args.pos[0] if args.pos else None
+        changed = program.taint or (converter.taint if isinstance(converter, Instance) else None)
+        inputs, module, more = tuple(declared_inputs(p)), changed or p.module, p.more
     else:
         inputs, module = (), program
         more = (
@@ -159,7 +168,8 @@ def _label(v: Value) -> str:
 def _to_coreai(it: Interpreter, args: Args, site: Site | None) -> Value:
     converter = args.pos[0]
     staged = converter.payload if isinstance(converter, Instance) else None
-    return Instance(PROGRAM, payload=staged, places=(site,) if site else ())
+    changed = converter.taint if isinstance(converter, Instance) else None
+    return Instance(PROGRAM, payload=staged, taint=changed, places=(site,) if site else ())
 
 
 def _save(it: Interpreter, args: Args, site: Site | None) -> Value:

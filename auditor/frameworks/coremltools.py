@@ -67,7 +67,8 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
 def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaration:
     """The `convert` call as a declaration."""
     program = model.payload if isinstance(model, Instance) and isinstance(model.payload, Program) else None
-    module = program.module if program is not None else model
+    changed = model.taint if isinstance(model, Instance) and program is not None else None
+    module = changed or program.module if program is not None else model
     more = args.more if "inputs" not in args.kw and program is None else None
     given = args.kw.get("inputs")
     inputs: list[Declared] = declared_inputs(program) if program is not None else []
@@ -324,6 +325,8 @@ def _reopened(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[1]) or ""
+    if name == "_spec":
+        return _spec(it, args, site)
     return Unknown(f"`{name}` of a converted model", f"MLModel.{name}", places=(site,) if site else ())
 
 
@@ -332,6 +335,18 @@ MODEL = NativeClass(
     {"__new__": _reopened, "save": _save, "get_spec": _spec, "__getattr__": _getattr},
     (OBJECT,),
 )
+
+
+def _materialized(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`materialize_dynamic_shape_mlmodel(model, shapes, destination)`: what is shipped has these shapes only."""
+    model, path = args.get(0, "dynamic_shape_mlmodel"), args.get(2, "destination_path")
+    if isinstance(model, Instance) and isinstance(model.payload, Staged) and site is not None:
+        text = format_value(path, "", None) if path is not None else ""
+        for export in model.payload.exports:
+            if export.bundle in ("", text):
+                reason = "the model is materialized for fixed shapes"
+                export.facts = replace(export.facts, query=Fact.unknown(reason, site.place()))
+    return NONE
 
 
 def _same_model(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -344,6 +359,8 @@ NATIVES: dict[str, Value] = {
     "coremltools.models.MLModel": MODEL,
     "coremltools.models.model.MLModel": MODEL,
     "coremltools.MLModel": MODEL,
+    "coremltools.utils.materialize_dynamic_shape_mlmodel": Native("materialize", _materialized),
+    "coremltools.models.utils.materialize_dynamic_shape_mlmodel": Native("materialize", _materialized),
     "coremltools.utils.save_spec": Native("coremltools.utils.save_spec", _save),
     **{c.name: c for c in (RANGE, SHAPE, ENUMERATED, TENSOR_TYPE, IMAGE_TYPE, STATE_TYPE)},
     **{name: Native(name, _same_model) for name in tables().keeps_model},

@@ -179,7 +179,9 @@ def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _module(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
-    return obj.payload.module if isinstance(obj, Instance) and isinstance(obj.payload, Program) else NONE
+    if not (isinstance(obj, Instance) and isinstance(obj.payload, Program)):
+        return NONE
+    return obj.taint or obj.payload.module
 
 
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from auditor.stdlib import argparse_model, commands, data, files, functions, managers, processes
+from auditor.stdlib import argparse_model, commands, concurrency, data, files, functions, managers, processes
 from auditor.values import Value
 
 NATIVES: dict[str, Value] = {
     **files.NATIVES,
     **argparse_model.NATIVES,
     **commands.NATIVES,
+    **concurrency.NATIVES,
     **functions.NATIVES,
     **data.NATIVES,
     **managers.NATIVES,

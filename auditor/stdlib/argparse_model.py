@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from auditor import operators
 from auditor.containers import iterate
 from auditor.interpreter import ExitSignal, Interpreter
 from auditor.joins import union
-from auditor.objects import OBJECT
+from auditor.objects import OBJECT, class_lookup
 from auditor.places import Site
 from auditor.stdlib.files import PATH, make_path
 from auditor.values import (
@@ -23,6 +23,7 @@ from auditor.values import (
     NONE,
     TRUE,
     Args,
+    Class,
     Const,
     External,
     Instance,
@@ -40,12 +41,17 @@ from auditor.values import (
 Handler = Callable[[Interpreter, Args, "Site | None"], Value]
 _MISSING = object()
 _CONST = "\0const"
+_OWN = "\0own"
+"""The action of an option whose action is a class of the script."""
 _LISTED = ("append", "append_const", "extend", "count")
 
 
 @dataclass(slots=True)
 class Option:
-    """One `add_argument` call. `flag` is how a user types it; positionals have their name."""
+    """One `add_argument` call. `flag` is how a user types it; positionals have their name.
+
+    `handle` is what `add_argument` gave: the script may set its `default`, and a class of its own says what it does.
+    """
 
     flag: str
     names: tuple[str, ...]
@@ -53,6 +59,7 @@ class Option:
     settings: dict[str, Value]
     action: str
     site: Site | None
+    handle: Instance | None = None
 
     @property
     def positional(self) -> bool:
@@ -100,6 +107,7 @@ class Parser:
     commands: dict[str, Parser] = field(default_factory=dict)
     command_dest: str = ""
     command_site: Site | None = None
+    argument_default: Value | None = None
 
 
 def _parser(args: Args) -> Parser:
@@ -110,14 +118,22 @@ def _parser(args: Args) -> Parser:
 
 
 def _new(it: Interpreter, args: Args, site: Site | None) -> Value:
-    parser = Parser()
+    obj = Instance(PARSER, payload=Parser(), places=(site,) if site else ())
+    if not isinstance(args.pos[0], Class):  # else its `__init__` is run
+        _init(it, Args([obj, *args.pos[1:]], args.kw, args.more), site)
+    return obj
+
+
+def _init(it: Interpreter, args: Args, site: Site | None) -> Value:
+    parser = _parser(args)
     parents = args.kw.get("parents")
     if isinstance(parents, Seq):
         for p in parents.items:
             if isinstance(p, Instance) and isinstance(p.payload, Parser):
                 parser.options += p.payload.options
                 parser.defaults.update(p.payload.defaults)
-    return Instance(PARSER, payload=parser)
+    parser.argument_default = args.kw.get("argument_default")
+    return NONE
 
 
 def _action_name(value: Value | None) -> str:
@@ -136,9 +152,21 @@ def _add_argument(it: Interpreter, args: Args, site: Site | None) -> Value:
     longest = next((n for n in names if n.startswith("--")), names[0])
     dest = text_of(args.kw["dest"]) if "dest" in args.kw else None
     dest = dest or (longest.lstrip("-").replace("-", "_") if names[0].startswith("-") else names[0])
-    option = Option(longest, names, dest, dict(args.kw), _action_name(args.kw.get("action")), site)
+    settings = dict(args.kw)
+    if "default" not in settings and (given := parser.defaults.get(dest, parser.argument_default)) is not None:
+        settings["default"] = given
+    option = Option(longest, names, dest, settings, _action_name(args.kw.get("action")), site)
+    cls = args.kw.get("action")
+    if isinstance(cls, Class):
+        more = {k: v for k, v in settings.items() if k not in ("action", "dest")}
+        made = it.call(cls, Args([], {"option_strings": Seq("list", []), "dest": Const(dest), **more}), site)
+        option.action, option.handle = _OWN, made if isinstance(made, Instance) else None
+        if option.handle is not None and (count := option.handle.attrs.get("nargs")) is not None:
+            settings["nargs"] = count
+    if option.handle is None:
+        option.handle = Instance(ACTION, {"dest": Const(dest)})
     parser.options.append(option)
-    return Instance(ACTION, {"dest": Const(dest)})
+    return option.handle
 
 
 def _same_parser(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -163,14 +191,18 @@ def _add_parser(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _set_defaults(it: Interpreter, args: Args, site: Site | None) -> Value:
-    _parser(args).defaults.update(args.kw)
+    parser = _parser(args)
+    parser.defaults.update(args.kw)
+    for option in parser.options:
+        if option.dest in args.kw:
+            option.settings["default"] = args.kw[option.dest]
     return NONE
 
 
 def _get_default(it: Interpreter, args: Args, site: Site | None) -> Value:
     parser, name = _parser(args), text_of(args.pos[1])
     option = next((o for o in parser.options if o.dest == name), None)
-    return _default(it, option, parser) if option is not None else NONE
+    return _default(it, option) if option is not None else parser.defaults.get(name or "", NONE)
 
 
 def _error(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -200,12 +232,23 @@ def _parse(known_only: bool) -> Handler:
 def _argv(it: Interpreter, given: Value, site: Site | None) -> list[str] | None:
     """The texts of a command line; None when one of them is not known."""
     if isinstance(given, Const) and given.value is None:
-        return list(it.argv)
+        return command_line(it)
     if site is None or not isinstance(given, (Seq, Instance)):
         return None
     source = iterate(it, given, site)
     texts = [i.value for i in source.items if isinstance(i, Const) and isinstance(i.value, str)]
     return texts if source.exact and len(texts) == len(source.items) else None
+
+
+def command_line(it: Interpreter) -> list[str] | None:
+    """The words behind the script's name, as far as the script has left or made them; None when one is not known."""
+    words = it.loader.patched.get("sys.argv")
+    if words is None:
+        return list(it.argv)
+    if not isinstance(words, Seq) or not words.exact:
+        return None
+    texts = [w.value for w in words.items[1:] if isinstance(w, Const) and isinstance(w.value, str)]
+    return texts if len(texts) == len(words.items[1:]) else None
 
 
 def parse_arguments(
@@ -215,10 +258,16 @@ def parse_arguments(
 
     Raises `Again` when an earlier run came to the same.
     """
-    kept = frozenset(namespace.attrs) if isinstance(namespace, Instance) else frozenset()
+    kept = frozenset(_named(namespace, parser)) if isinstance(namespace, Instance) else frozenset()
     target, rest = _parse_into(it, parser, argv, namespace, kept)
     it.command_lines.met(reader, target.attrs, rest, [message for message, _ in it.sinks.problems])
     return target, rest
+
+
+def _named(namespace: Instance, parser: Parser) -> Iterator[str]:
+    """The destinations that a namespace of the script's own has before the command line is parsed."""
+    yield from namespace.attrs
+    yield from (o.dest for o in parser.options if class_lookup(namespace.cls, o.dest)[0] is not None)
 
 
 def _parse_into(
@@ -246,18 +295,35 @@ def _parse_into(
     target = namespace if isinstance(namespace, Instance) else Instance(NAMESPACE)
     it.heap.touch(target)
     for dest, options in shared.items():
-        if dest in kept and getattr(found, dest, _MISSING) is _MISSING:
-            continue
-        target.attrs[dest] = _value(it, options, getattr(found, dest, _MISSING), parser)
         for option in options:
             it.flag_table.setdefault(option.flag, option)
+        raw = getattr(found, dest, _MISSING)
+        if raw is _MISSING and (dest in kept or _suppressed(_default_of(options[0]))):
+            continue
+        target.attrs[dest] = _value(it, options, raw, parser)
     for name, value in parser.defaults.items():
         if name not in shared:
             target.attrs[name] = value
+    for number, option in enumerate(parser.options):
+        given = getattr(found, f"{_OWN}{number}", _MISSING)
+        if option.action == _OWN and given is not _MISSING and option.handle is not None:
+            _act(it, option, given, target, parser)
     if parser.commands:
         command_argv = list(found._rest)
         _parse_command(it, parser, found._command, command_argv, target, rest)
     return target, rest
+
+
+def _act(it: Interpreter, option: Option, given: Any, target: Instance, parser: Parser) -> None:
+    """What an action of the script's own does with the values that the command line gives it."""
+    raw = [given] if not isinstance(given, list) else given
+    values = [_given(it, [option], r, parser) for r in raw if isinstance(r, str)]
+    value = Seq("list", values) if isinstance(given, list) else values[0] if values else Seq("list", [])
+    assert option.handle is not None
+    method = it.get(option.handle, "__call__", option.site)
+    it.call(method, Args([Instance(PARSER, payload=parser), target, value, Const(option.flag)]), option.site)
+    for name in list(target.attrs):
+        target.attrs[name] = _marked(target.attrs[name], (), frozenset({option.flag}))
 
 
 def _parse_command(
@@ -313,6 +379,11 @@ def _add_real(real: argparse.ArgumentParser, option: Option, const: str) -> None
                 settings["default"] = None
         case "version" | "help":
             settings["action"] = "store_true"
+        case _ if option.action == _OWN:
+            settings["dest"] = f"{_OWN}{const.removeprefix(_CONST)}"
+            if settings.get("nargs") == 0:
+                settings["action"] = "store_true"
+                del settings["nargs"]
     if option.positional and settings.get("nargs") is None:
         settings["nargs"] = "?"
     elif option.positional and settings.get("nargs") == "+":
@@ -338,13 +409,13 @@ def _value(it: Interpreter, options: list[Option], raw: Any, parser: Parser) -> 
     places = tuple(o.site for o in options if o.site)
     listed = any(o.action in _LISTED for o in options)
     if raw is _MISSING or (raw is None and listed) or (raw == [] and first.positional):
-        value = _default(it, first, parser)
+        value = _default(it, first)
     elif isinstance(raw, list):
-        before = _default(it, first, parser) if listed else NONE
+        before = _default(it, first) if listed else NONE
         kept = before.items if isinstance(before, Seq) else []
         value = Seq("list", [*kept, *(_given(it, options, r, parser) for r in raw)])
     elif first.action == "count":
-        before = _default(it, first, parser)
+        before = _default(it, first)
         value = Const(raw) if before is NONE else operators.binary("+", before, Const(raw))
     else:
         value = _given(it, options, raw, parser)
@@ -379,8 +450,18 @@ def _marked(value: Value, places: tuple[Site, ...], flags: frozenset[str]) -> Va
     return replace(value, places=merge_places(places, value.places), flags=value.flags | flags)
 
 
-def _default(it: Interpreter, option: Option, parser: Parser) -> Value:
-    given = parser.defaults.get(option.dest) or option.settings.get("default")
+def _default_of(option: Option) -> Value | None:
+    """The default that was given: the last one, when the script has set it on what `add_argument` gave."""
+    own = option.handle.attrs.get("default") if option.handle is not None else None
+    return own if own is not None else option.settings.get("default")
+
+
+def _suppressed(default: Value | None) -> bool:
+    return isinstance(default, Const) and default.value == argparse.SUPPRESS
+
+
+def _default(it: Interpreter, option: Option) -> Value:
+    given = _default_of(option)
     if given is not None:
         if isinstance(given, Const) and isinstance(given.value, str) and "type" in option.settings:
             return _converted(it, option, given.value)
@@ -438,8 +519,28 @@ def _converted(it: Interpreter, option: Option, text: str) -> Value:
     return it.call(given, Args([Const(text)]), option.site)
 
 
+def _hidden(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`parser._actions`: what `add_argument` gave, in order."""
+    if text_of(args.pos[1]) == "_actions":
+        return Seq("list", [o.handle for o in _parser(args).options if o.handle is not None])
+    return Unknown("a part of a parser", f"ArgumentParser.{text_of(args.pos[1])}", places=(site,) if site else ())
+
+
+_ACTION = ("option_strings", "dest", "nargs", "const", "default", "type", "choices", "required", "help", "metavar")
+
+
+def _action(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    it.heap.touch(obj)
+    obj.attrs |= {**dict(zip(_ACTION, args.pos[1:], strict=False)), **args.kw}
+    return NONE
+
+
 _METHODS: dict[str, Handler] = {
     "__new__": _new,
+    "__init__": _init,
+    "__getattr__": _hidden,
     "add_argument": _add_argument,
     "add_argument_group": _same_parser,
     "add_mutually_exclusive_group": _same_parser,
@@ -457,7 +558,7 @@ _METHODS: dict[str, Handler] = {
 }
 PARSER = NativeClass("argparse.ArgumentParser", dict(_METHODS))
 SUBPARSERS = NativeClass("argparse._SubParsersAction", {"add_parser": _add_parser})
-ACTION = NativeClass("argparse.Action")
+ACTION = NativeClass("argparse.Action", {"__init__": _action})
 NAMESPACE: NativeClass = NativeClass(
     "argparse.Namespace",
     {"__new__": lambda it, args, site: Instance(NAMESPACE, dict(args.kw))},
@@ -468,7 +569,8 @@ NAMESPACE: NativeClass = NativeClass(
 NATIVES: dict[str, Value] = {
     "argparse.ArgumentParser": PARSER,
     "argparse.Namespace": NAMESPACE,
-    "argparse.SUPPRESS": Const(None),
+    "argparse.Action": ACTION,
+    "argparse.SUPPRESS": Const(argparse.SUPPRESS),
     "argparse.REMAINDER": Const(argparse.REMAINDER),
     "argparse.OPTIONAL": Const(argparse.OPTIONAL),
     "argparse.ZERO_OR_MORE": Const(argparse.ZERO_OR_MORE),

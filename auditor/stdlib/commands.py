@@ -9,9 +9,9 @@ import libcst as cst
 
 from auditor import operators
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal, Signal
-from auditor.objects import OBJECT
+from auditor.objects import OBJECT, class_lookup
 from auditor.places import Site
-from auditor.stdlib.argparse_model import Option, Parser, parse_arguments
+from auditor.stdlib.argparse_model import Option, Parser, command_line, parse_arguments
 from auditor.stdlib.files import PATH
 from auditor.values import (
     FALSE,
@@ -27,6 +27,7 @@ from auditor.values import (
     Native,
     NativeClass,
     Seq,
+    Unknown,
     Value,
     text_of,
 )
@@ -57,6 +58,7 @@ class Declared:
     argument: bool
     default: Value | None
     names: tuple[str, ...]
+    callback: Value | None = None
 
 
 # -- running ----------------------------------------------------------------------------------------------------
@@ -72,18 +74,35 @@ def _run(it: Interpreter, command: Command, argv: tuple[str, ...], site: Site | 
     options = command.options
     if options is None:
         options = _signature(it, function, len(given.pos))
+    # of several options for one parameter, the one with a default says what it is without any
+    options = sorted(options, key=lambda o: "default" not in o.settings)
     namespace, rest = parse_arguments(it, Parser(options), argv, reader=id(function.node))
     if rest:
         it.sinks.problem(f"the script knows no argument {' '.join(rest)}", site)
         raise ExitSignal("SystemExit")
-    return it.call(function, Args(given.pos, {o.dest: namespace.attrs[o.dest] for o in options}), site)
+    keywords = {o.dest: _called_back(it, o, namespace.attrs[o.dest], site) for o in options}
+    return it.call(function, Args(given.pos, keywords), site)
+
+
+def _called_back(it: Interpreter, option: Option, value: Value, site: Site | None) -> Value:
+    """What the callback of an option makes of its value, which is the last thing that it takes."""
+    callback = option.settings.get("callback")
+    if callback is None or (isinstance(callback, Const) and callback.value is None):
+        return value
+    count = 1
+    if isinstance(callback, Function):
+        count = len((*callback.node.params.posonly_params, *callback.node.params.params))
+    before: list[Value] = [Unknown("the context of a command", "context") for _ in range(count - 1)]
+    return it.call(callback, Args([*before, value]), site)
 
 
 def _run_app(it: Interpreter, app: App, argv: tuple[str, ...], site: Site | None) -> Value:
     """The command that the first word names; without one the only command, else each of them in a world of its own."""
-    if app.start is not None and app.start.options is None:
-        _run(it, app.start, (), site)
     named = {c.name: c for c in app.commands}
+    if app.start is not None:
+        at = next((n for n, word in enumerate(argv) if word in named or word in app.groups), 0)
+        _run(it, app.start, argv[:at], site)
+        argv = argv[at:]
     if argv and argv[0] in named and (len(named) > 1 or app.start is not None):
         return _run(it, named[argv[0]], argv[1:], site)
     if argv and argv[0] in app.groups:
@@ -126,8 +145,31 @@ def _start(it: Interpreter, value: Value, argv: tuple[str, ...], site: Site | No
     return _run(it, Command("", value), argv, site)
 
 
+def _words(it: Interpreter) -> tuple[str, ...]:
+    """The command line. Raises `ExitSignal` when the script puts it together at run time."""
+    words = command_line(it)
+    if words is None:
+        it.sinks.problem("the command line is put together at run time", None)
+        raise ExitSignal("SystemExit")
+    return tuple(words)
+
+
 def _call(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return _start(it, args.pos[0], tuple(it.argv), site)
+    """`command()` and `command.main(args)`."""
+    given = args.get(1, "args")
+    if given is None or (isinstance(given, Const) and given.value is None):
+        return _start(it, args.pos[0], _words(it), site)
+    words = _texts(it, given, site)
+    if words is None:
+        return Unknown("a command line that is put together at run time", "main()", places=(site,) if site else ())
+    return _start(it, args.pos[0], words, site)
+
+
+def _texts(it: Interpreter, given: Value, site: Site | None) -> tuple[str, ...] | None:
+    if site is None or not isinstance(given, Seq) or not given.exact:
+        return None
+    texts = [i.value for i in given.items if isinstance(i, Const) and isinstance(i.value, str)]
+    return tuple(texts) if len(texts) == len(given.items) else None
 
 
 # -- signatures -------------------------------------------------------------------------------------------------
@@ -169,6 +211,8 @@ def _option(
     frame: Frame,
 ) -> Option:
     settings: dict[str, Value] = {} if default is None else {"default": default}
+    if declared is not None and declared.callback is not None:
+        settings["callback"] = declared.callback
     action = "store"
     kind = _last_name(_bare(annotation)) if annotation is not None else ""
     if kind == "bool" or (isinstance(default, Const) and isinstance(default.value, bool)):
@@ -236,13 +280,16 @@ def _declare(argument: bool) -> Native:
         names = [t for t in (text_of(a) for a in args.pos) if t is not None and t.startswith("-")]
         if default is not None and (text_of(default) or "").startswith("--"):
             default = None  # inside `Annotated` the names come first, and the default stands in the signature
-        return Instance(OBJECT, payload=Declared(argument, default, tuple(names)))
+        if "default_factory" in args.kw:
+            default = it.call(args.kw["default_factory"], Args(), site)
+        return Instance(OBJECT, payload=Declared(argument, default, tuple(names), args.kw.get("callback")))
 
     return Native("Argument" if argument else "Option", run)
 
 
 def _new_app(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Instance(APP, payload=App())
+    start = args.kw.get("callback")
+    return Instance(APP, payload=App(start=Command("", start) if isinstance(start, Function) else None))
 
 
 def _app(args: Args) -> App:
@@ -296,7 +343,7 @@ def _add(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _run_function(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return _start(it, args.pos[0], tuple(it.argv), site)
+    return _start(it, args.pos[0], _words(it), site)
 
 
 # -- click ------------------------------------------------------------------------------------------------------
@@ -314,7 +361,8 @@ def _click_option(argument: bool) -> Native:
         given = [t for t in (text_of(a) for a in args.pos) if t]
         names = tuple(t.split("/")[0].strip() for t in given)
         off = next((t.split("/")[1].strip() for t in given if "/" in t), "")
-        option = _from_click(names, dict(args.kw), argument, site, off)
+        option = _from_click(it, names, dict(args.kw), argument, site, off)
+        option.handle = Instance(OBJECT, {"name": Const(option.dest)})
 
         def decorate(it: Interpreter, inner: Args, site: Site | None) -> Value:
             before = _pending(inner.pos[0])
@@ -326,24 +374,62 @@ def _click_option(argument: bool) -> Native:
     return Native("click.option", make)
 
 
+_YES = ("1", "true", "t", "yes", "y", "on")
+"""What click takes for true."""
+
+
+def _converter(it: Interpreter, kind: Value | None, site: Site | None) -> Native | None:
+    """What an option's type makes of a word, where that is more than Python's own types do."""
+    if kind is it.loader.builtins["bool"]:
+        return Native("click.BOOL", lambda it, args, site: Const((text_of(args.pos[0]) or "").strip().lower() in _YES))
+    if not isinstance(kind, Instance):
+        return None
+    if isinstance(kind.payload, Seq) and "insensitive" in kind.attrs:
+        choices = kind.payload
+
+        def pick(it: Interpreter, args: Args, site: Site | None) -> Value:
+            word = (text_of(args.pos[0]) or "").casefold()
+            return next((c for c in choices.items if (text_of(c) or "").casefold() == word), args.pos[0])
+
+        return Native("click.Choice", pick)
+    if isinstance(kind.cls, Class) and class_lookup(kind.cls, "convert")[0] is not None:
+        return Native(
+            "convert",
+            lambda it, args, site: it.call(it.get(kind, "convert", site), Args([args.pos[0], NONE, NONE]), site),
+        )
+    return None
+
+
 def _from_click(
-    names: tuple[str, ...], settings: dict[str, Value], argument: bool, site: Site | None, off: str
+    it: Interpreter, names: tuple[str, ...], settings: dict[str, Value], argument: bool, site: Site | None, off: str
 ) -> Option:
-    plain = next((n for n in names if not n.startswith("-")), None)
+    plain = next((n for n in names if n and not n.startswith("-")), None)
     flags = tuple(n for n in names if n.startswith("-"))
     longest = next((n for n in flags if n.startswith("--")), flags[0] if flags else plain or "")
     dest = plain or longest.lstrip("-").replace("-", "_")
     action = "store"
-    if off or operators.truth(settings.get("is_flag", FALSE)) is True:
+    kind, default = settings.get("type"), settings.get("default")
+    if "flag_value" in settings:
+        action = "store_const"
+        settings["const"] = settings["flag_value"]
+        if default is not None and operators.truth(default) is True:
+            settings["default"] = settings["flag_value"]
+        else:
+            settings.pop("default", None)
+    elif off or operators.truth(settings.get("is_flag", FALSE)) is True:
         action = "boolean" if off else "store_true"
         settings.setdefault("default", FALSE)
         if off:
             settings["off"] = Const(off)
-    kind = settings.get("type")
+    elif kind is None and isinstance(default, Const) and isinstance(default.value, (bool, int, float)):
+        kind = settings["type"] = it.loader.builtins[type(default.value).__name__]  # what click takes it for
     if isinstance(kind, Instance) and isinstance(kind.payload, Seq):
         settings["choices"] = kind.payload
     if isinstance(kind, Instance) or action != "store":
         settings.pop("type", None)
+    converter = _converter(it, kind, site)
+    if converter is not None and action == "store":
+        settings["type"] = converter
     if argument:
         if "default" in settings or operators.truth(settings.get("required", TRUE)) is False:
             settings["nargs"] = Const("?")
@@ -359,6 +445,7 @@ def _command(group: bool) -> Native:
         def decorate(it: Interpreter, inner: Args, site: Site | None) -> Value:
             found = _pending(inner.pos[0])
             made = Command(name or found.name, found.function, found.options or [])
+            _set_defaults(made, args.kw.get("context_settings"))
             return Instance(APP, payload=App(start=made)) if group else Instance(COMMAND, payload=made)
 
         if args.pos and isinstance(args.pos[0], (Function, Instance)):
@@ -369,15 +456,27 @@ def _command(group: bool) -> Native:
     return Native("click.command", make)
 
 
+def _set_defaults(command: Command, settings: Value | None) -> None:
+    """`context_settings={"default_map": {...}}`."""
+    given = settings.get("default_map") if isinstance(settings, Mapping) else None
+    for option in command.options or ():
+        if isinstance(given, Mapping) and (default := given.get(option.dest)) is not None:
+            option.settings["default"] = default
+
+
 def _choice(it: Interpreter, args: Args, site: Site | None) -> Value:
-    choices = args.get(0, "choices")
-    return Instance(OBJECT, payload=choices if isinstance(choices, Seq) else Seq("list", []))
+    choices, sensitive = args.get(0, "choices"), args.get(1, "case_sensitive")
+    insensitive = sensitive is not None and operators.truth(sensitive) is False
+    attrs: dict[str, Value] = {"insensitive": TRUE} if insensitive else {}
+    return Instance(OBJECT, attrs, choices if isinstance(choices, Seq) else Seq("list", []))
 
 
 def _function_of(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj, name = args.pos[0], text_of(args.pos[1])
     if isinstance(obj, Instance) and isinstance(obj.payload, Command) and name == "callback":
         return obj.payload.function
+    if isinstance(obj, Instance) and isinstance(obj.payload, Command) and name == "params":
+        return Seq("list", [o.handle for o in obj.payload.options or () if o.handle is not None])
     raise RaiseSignal("AttributeError")
 
 
@@ -385,8 +484,9 @@ def _function_of(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _fire(it: Interpreter, args: Args, site: Site | None) -> Value:
-    component, given = args.get(0, "component"), text_of(args.kw.get("command", NONE))
-    argv = tuple(given.split()) if given is not None else tuple(it.argv)
+    component, command = args.get(0, "component"), args.get(1, "command") or NONE
+    given = text_of(command)
+    argv = tuple(given.split()) if given is not None else _texts(it, command, site) or _words(it)
     if isinstance(component, Mapping):
         app = App([Command(text_of(k) or "", v) for k, v in component.entries.values()])
         return _run_app(it, app, argv, site)
@@ -433,6 +533,8 @@ NATIVES: dict[str, Value] = {
     "click.group": _command(True),
     "click.option": _click_option(False),
     "click.argument": _click_option(True),
+    "click.BOOL": Native("click.BOOL", lambda it, args, site: Const((text_of(args.pos[0]) or "").lower() in _YES)),
+    "click.ParamType": NativeClass("click.ParamType", bases=(OBJECT,)),
     "click.Choice": Native("click.Choice", _choice),
     "click.pass_context": Native("click.pass_context", _same),
     "click.echo": Native("click.echo", _quiet),

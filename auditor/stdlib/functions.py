@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from auditor import operators
+from auditor import methods, operators
 from auditor.containers import iterate
 from auditor.expressions import format_value
 from auditor.interpreter import ExitSignal, Interpreter
-from auditor.objects import OBJECT
+from auditor.objects import OBJECT, rewire
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -434,6 +434,25 @@ def _attrgetter(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Native("attrgetter", pick)
 
 
+def _reference(value: Value) -> Value:
+    return Native("weakref", lambda it, args, site: value)
+
+
+def _dispatched(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A function that is one of several by the type of its argument: which one is not followed."""
+    function = args.pos[0]
+    if not isinstance(function, Function):
+        return function
+
+    def register(it: Interpreter, more: Args, site: Site | None) -> Value:
+        rewire(it, function, "register", site)
+        given = more.pos[-1]
+        return given if isinstance(given, Function) else Native("register", lambda it, inner, site: inner.pos[0])
+
+    function.attributes["register"] = Native("register", register)
+    return function
+
+
 NATIVES: dict[str, Value] = {
     "contextlib.suppress": Native("suppress", _suppress),
     "itertools.islice": Native("islice", _islice),
@@ -486,8 +505,19 @@ NATIVES: dict[str, Value] = {
     "types.SimpleNamespace": NAMESPACE,
     "types.MethodType": Native("MethodType", _method_type),
     "enum.Enum": ENUM,
-    "enum.StrEnum": ENUM,
-    "enum.IntEnum": ENUM,
+    **{f"enum.{n}": NativeClass(f"enum.{n}", bases=(ENUM,), closed=True) for n in ("StrEnum", "IntEnum", "IntFlag")},
+    "weakref.ref": Native("ref", lambda it, args, site: _reference(args.pos[0])),
+    "weakref.proxy": Native("proxy", lambda it, args, site: args.pos[0]),
+    "functools.singledispatch": Native("singledispatch", _dispatched),
+    "functools.singledispatchmethod": Native("singledispatchmethod", _dispatched),
+    "operator.setitem": Native("setitem", methods.ITEMS["__setitem__"]),
+    "operator.delitem": Native("delitem", methods.ITEMS["__delitem__"]),
+    "operator.getitem": Native("getitem", methods.ITEMS["__getitem__"]),
+    "operator.contains": Native("contains", methods.ITEMS["__contains__"]),
+    "operator.mod": Native("mod", _operator("%")),
+    "operator.floordiv": Native("floordiv", _operator("//")),
+    "operator.truediv": Native("truediv", _operator("/")),
+    "operator.matmul": Native("matmul", _operator("@")),
     "enum.auto": Native("auto", lambda it, args, site: Unknown("the value of an enumeration member", "auto()", "int")),
     "importlib.import_module": Native("import_module", _import_module),
     "importlib.util.spec_from_file_location": Native("spec_from_file_location", _spec_from_file),

@@ -147,6 +147,63 @@ def _called(it: Interpreter, manager: Value, name: str, args: Args, site: Site) 
     return None if isinstance(method, Unknown) else it.call(method, args, site)
 
 
+# -- contextlib.ExitStack ---------------------------------------------------------------------------------------
+
+
+def _stack(args: Args) -> list[Exit]:
+    stack = args.pos[0]
+    assert isinstance(stack, Instance)
+    if stack.payload is None:
+        stack.payload = []
+    found: list[Exit] = stack.payload
+    return found
+
+
+def _enter_context(it: Interpreter, args: Args, site: Site | None) -> Value:
+    manager = args.pos[1]
+    given = enter(it, manager, site) if site is not None else None
+    _stack(args).append(_left(manager))
+    return given if given is not None else manager
+
+
+def _push(it: Interpreter, args: Args, site: Site | None) -> Value:
+    _stack(args).append(_left(args.pos[1]))
+    return args.pos[1]
+
+
+def _on_exit(it: Interpreter, args: Args, site: Site | None) -> Value:
+    function, given = args.pos[1], Args(args.pos[2:], args.kw, args.more)
+
+    def run(it: Interpreter, site: Site) -> None:
+        it.call(function, given, site)
+
+    _stack(args).append(run)
+    return function
+
+
+def _close(it: Interpreter, args: Args, site: Site | None) -> Value:
+    exits = _stack(args)
+    while exits and site is not None:
+        exits.pop()(it, site)
+    return NONE
+
+
+EXIT_STACK = NativeClass(
+    "contextlib.ExitStack",
+    {
+        "__enter__": lambda it, args, site: args.pos[0],
+        "__exit__": _close,
+        "close": _close,
+        "enter_context": _enter_context,
+        "enter_async_context": _enter_context,
+        "push": _push,
+        "callback": _on_exit,
+    },
+    (OBJECT,),
+    closed=True,
+)
+
+
 # -- unittest.mock ----------------------------------------------------------------------------------------------
 
 
@@ -192,6 +249,8 @@ MOCK.attributes["object"] = Native("patch.object", _patch_object)
 NATIVES: dict[str, Value] = {
     "contextlib.contextmanager": Native("contextmanager", managed),
     "contextlib.asynccontextmanager": Native("asynccontextmanager", managed),
+    "contextlib.ExitStack": EXIT_STACK,
+    "contextlib.AsyncExitStack": EXIT_STACK,
     "unittest.mock.patch": MOCK,
     "unittest.mock.patch.object": Native("patch.object", _patch_object),
 }

@@ -9,7 +9,8 @@ from auditor import dims, operators
 from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Unknown, Value, as_dim, merge_places
+from auditor.torch.rows import root
+from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Unknown, Value, as_dim, merge_places, serial
 from rules.facts import Role
 
 Example = Mapping[dims.Atom, int]
@@ -39,6 +40,9 @@ class Events:
     """`example` is set when `torch.jit.trace` records the operations.
 
     A Python number that is made of a dimension or of a tensor is then a constant, and a branch on one is taken once.
+
+    What was made before `started` was there before `forward` ran, and so was what was made in one of the intervals
+    `outside`: statements of a module that were evaluated when a name of it was looked up.
     """
 
     example: Example | None = None
@@ -46,7 +50,9 @@ class Events:
     row_kernels: list[tuple[Site, str]] = field(default_factory=list)
     baked: list[tuple[Site, str]] = field(default_factory=list)
     experts: list[Site] = field(default_factory=list)
-    reads: set[int] = field(default_factory=set)
+    started: int = field(default_factory=serial)
+    outside: list[tuple[int, int]] = field(default_factory=list)
+    _kept: dict[int, Storage] = field(default_factory=dict)
 
     def bakes(self, value: Value, site: Site | None, what: str) -> Value | None:
         """The constant that `what` makes of `value`; None where nothing is traced or any call has the same value."""
@@ -94,7 +100,11 @@ class Events:
         self, target: Tensor, site: Site, key: Value | None, value: Value | None = None, unclear: str = ""
     ) -> None:
         """`target` (a view of a storage) is written in place, at `key` when it is an item assignment."""
+        base = target.base or self._storage(target)
+        if base is None:
+            return
         if target.base is None:
+            self.writes.append(Write(base, site, wraps=False, whole=True))
             return
         wraps = "wraps" in target.tags or wraps_at(key)
         whole = (key is None or _covers(key)) and is_layer(target)
@@ -102,6 +112,19 @@ class Events:
         wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
         unclear = unclear or _unclear(target, key, value, whole)
         self.writes.append(Write(target.base, site, wraps, whole, own, unclear))
+
+    def kept(self, name: str, site: Site) -> None:
+        """Something that was there before `forward` ran is another tensor afterwards."""
+        self.writes.append(Write(Storage(name, "attribute"), site, wraps=False, whole=True))
+
+    def _storage(self, target: Tensor) -> Storage | None:
+        """The memory of a tensor that is no input, buffer or parameter, when it was there before `forward` ran."""
+        whole = root(target)
+        born = whole.born
+        if born > self.started and not any(low < born < high for low, high in self.outside):
+            return None
+        line = f" at line {whole.places[0].line}" if whole.places else ""
+        return self._kept.setdefault(born, Storage(f"(tensor made{line})", "attribute"))
 
 
 def _differs(v: Value) -> bool:

@@ -8,6 +8,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
+from auditor.torch import rows
 from auditor.torch.events import wraps_at
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
@@ -31,7 +32,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if used > len(shape):
         return unknown_tensor("more indices than dimensions", site, tensor)
     out: list[Dim] = []
-    cut = False
+    cut = elsewhere = False
     indices: list[Shape] = []
     index_at = 0
     axis = 0
@@ -47,6 +48,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
             if kept is None:
                 return unknown_tensor("a slice whose bounds are not known", site, tensor)
             cut = cut or (dims.depends_on_query(shape[axis]) and not dims.depends_on_query(kept))
+            stepped = isinstance(p.items[2], Const) and p.items[2].value in (None, 1)
+            elsewhere = elsewhere or (dims.depends_on_query(shape[axis]) and not stepped)
             out.append(kept)
             axis += 1
         elif isinstance(p, (Tensor, Seq)):
@@ -57,6 +60,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
                 return unknown_tensor("an index tensor of unknown shape", site, tensor, p)
             if dims.depends_on_query(shape[axis]) and not any(dims.depends_on_query(d) for d in inner):
                 cut = True
+            elsewhere = elsewhere or dims.depends_on_query(shape[axis])
             indices.append(inner)
             axis += 1
         elif isinstance(p, (Const, Num)) or (isinstance(p, Unknown) and p.kind in ("int", "data")):
@@ -69,6 +73,9 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         out[index_at:index_at] = broadcast(indices)
     made = result(tuple(out), tensor, *(p for p in parts if isinstance(p, Tensor)), site=site)
     made.base = tensor.base
+    if made.base is None and not indices:
+        made.of = tensor
+    made = rows.other(it, made, elsewhere)
     if made.base is not None and wraps_at(key):
         made.tags = made.tags | {"wraps"}
     if "grown" in made.tags and any(isinstance(p, Seq) for p in parts):

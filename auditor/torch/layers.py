@@ -8,7 +8,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import ops
+from auditor.torch import ops, rows
 from auditor.torch.modules import MODULE
 from auditor.torch.tensors import OWN_TAGS, as_tensor, result, size, unknown_tensor
 from auditor.values import NONE, Args, Const, Instance, NativeClass, Seq, Storage, Tensor, Union, Value
@@ -171,7 +171,7 @@ def _glu(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value
 def _attention(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
     q = as_tensor(args.get(0, "query") or NONE)
     out = (
-        result(q.shape, *(a for a in args.pos if isinstance(a, Tensor)), site=None)
+        rows.mixed(result(q.shape, *(a for a in args.pos if isinstance(a, Tensor)), site=None))
         if q is not None
         else unknown_tensor("attention", site)
     )

@@ -11,20 +11,20 @@ from auditor.values import NONE, Args, Bound, Const, External, Native, Seq, Tens
 
 _SAME = """
 abs absolute neg negative exp expm1 exp2 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
-celu elu softmax log_softmax sqrt rsqrt square sin cos tan asin acos atan sinh cosh erf erfinv reciprocal sign round
-floor ceil trunc frac softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout layer_norm rms_norm
-group_norm batch_norm instance_norm normalize local_response_norm masked_fill tril triu cumsum cumprod cummax nan_to_num
-logical_not bitwise_not isnan isinf isfinite flip fliplr flipud fake_quantize_per_tensor_affine type_as renorm sgn
-positive deg2rad masked_scatter diag_embed softmin tanhshrink special_expit polar real imag conj angle
+celu elu sqrt rsqrt square sin cos tan asin acos atan sinh cosh erf erfinv reciprocal sign
+softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout layer_norm rms_norm
+group_norm batch_norm instance_norm normalize local_response_norm tril triu nan_to_num
+logical_not bitwise_not isnan isinf isfinite fliplr flipud fake_quantize_per_tensor_affine type_as renorm sgn
+positive deg2rad diag_embed softmin tanhshrink special_expit polar real imag conj angle
 """
 _VIEWS = """
-copy detach contiguous cpu cuda clone requires_grad_ data alias numpy pin_memory share_memory_ view_as_real
+detach contiguous cpu cuda requires_grad_ data alias numpy pin_memory share_memory_ view_as_real
 view_as_complex resolve_conj to_dense dequantize
 """
+_COMPARE = "eq ne lt le gt ge not_equal greater less greater_equal less_equal"
 _BROADCAST = """
-add mul multiply div divide true_divide pow float_power maximum minimum fmax fmin atan2 lerp
-addcmul addcdiv eq ne lt le gt ge not_equal greater less greater_equal less_equal equal_ logical_and logical_or
-logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift clamp clip clamp_min clamp_max
+pow float_power atan2 lerp addcmul addcdiv equal_ logical_and logical_or
+logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
 hypot copysign rsub xlogy where_ __and__ __or__
 """
 _SCATTER = "scatter scatter_add index_fill index_copy slice_scatter select_scatter index_put index_add"
@@ -38,6 +38,16 @@ OPS: dict[str, ops.Op] = {
     **dict.fromkeys(_BROADCAST.split(), ops.broadcasting),
     **dict.fromkeys(_REDUCE.split(), ops.reduction),
     **dict.fromkeys(_SCATTER.split(), ops.scattered),
+    **dict.fromkeys(_COMPARE.split(), ops.compared),
+    **dict.fromkeys(("mul", "multiply", "div", "divide", "true_divide"), ops.scaled),
+    **dict.fromkeys(("clamp", "clip", "clamp_min", "clamp_max", "minimum", "maximum", "fmin", "fmax"), ops.clamped),
+    **dict.fromkeys(("round", "floor", "ceil", "trunc", "fix"), ops.rounded),
+    **dict.fromkeys(("softmax", "log_softmax", "cumsum", "cumprod", "cummax"), ops.ordered(1)),
+    **dict.fromkeys(("masked_fill", "masked_scatter"), ops.masked),
+    **dict.fromkeys(("clone", "copy"), ops.cloned),
+    "add": ops.added,
+    "flip": ops.flip,
+    "frac": ops.fraction,
     "roll": ops.rolled,
     "to": ops.converted,
     "type": ops.converted,
@@ -133,15 +143,15 @@ _MAKERS: dict[str, ops.Op] = {
 }
 _IN_PLACE = {
     "copy_": ops.copy_shape,
-    "add_": ops.broadcasting,
-    "sub_": ops.broadcasting,
-    "mul_": ops.broadcasting,
-    "div_": ops.broadcasting,
+    "add_": ops.added,
+    "sub_": ops.subtracted,
+    "mul_": ops.scaled,
+    "div_": ops.scaled,
     "clamp_": ops.same,
     "zero_": ops.same,
     "fill_": ops.same,
     **{f"{n}_": ops.scattered for n in _SCATTER.split()},
-    "masked_fill_": ops.same,
+    "masked_fill_": ops.masked,
     "normal_": ops.same,
     "uniform_": ops.same,
     "set_": ops.same,

@@ -73,9 +73,15 @@ def named_storage(t: Tensor, name: str, role: str) -> Tensor:
     return replace(t, base=storage(name, role, watched=role == "buffer" and is_state_name(name), shape=t.shape))
 
 
+_INSIDES = frozenset({"_call_impl", "_wrapped_call_impl", "_slow_forward", "_forward_hooks", "_forward_pre_hooks"})
+"""What calling a module goes through beside its `forward`."""
+
+
 def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj, name, value = _self(args), text_of(args.pos[1]) or "?", args.pos[2]
     it.heap.touch(obj)
+    if name in _INSIDES:
+        obj.taint = obj.taint or Unknown(f"`{name}` of a module is set", places=(site,) if site else ())
     old = obj.attrs.get(name)
     if isinstance(value, Tensor) and isinstance(old, Tensor) and old.base is not None and old.base.role == "buffer":
         if it.events is not None and site is not None:
@@ -125,7 +131,15 @@ def find_module(args: Args) -> Instance | None:
 
 
 def call_module(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
-    """`module(...)`: its `forward`, unless a call that nobody can read has changed the module."""
+    """`module(...)`: its `__call__` where the sources have one, else its `forward`."""
+    own, _ = class_lookup(obj.cls, "__call__")
+    if own is not None and not isinstance(own, Native):
+        return it.call(own, Args([obj, *args.pos], args.kw, args.more), site)
+    return _called(it, obj, args, site)
+
+
+def _called(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    """The `forward` of a module and its hooks, unless a call that nobody can read has changed the module."""
     cause = obj.taint or it.poison
     if cause is not None:
         return Unknown(cause.reason, "forward()", "unread", places=cause.places)
@@ -341,11 +355,17 @@ def _parts(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _unseen(it: Interpreter, args: Args, site: Site | None) -> Value:
-    if text_of(args.pos[1]) == "_modules":
+    name = text_of(args.pos[1])
+    if name == "_modules":
         return _parts(it, args, site)
-    family = families.find(_self(args), text_of(args.pos[1]) or "")
+    family = families.find(_self(args), name or "")
     if family is not None:
         return family
+    if name in _INSIDES:  # a dict or a method, by which the script may change what a call does
+        obj = _self(args)
+        it.heap.touch(obj)
+        obj.taint = obj.taint or Unknown(f"`{name}` of a module is taken", places=(site,) if site else ())
+        return obj.taint
     raise RaiseSignal(
         "AttributeError", Unknown(f"no attribute `{text_of(args.pos[1])}`", places=(site,) if site else ())
     )
@@ -357,6 +377,7 @@ MODULE = NativeClass(
     "torch.nn.Module",
     {
         "__init__": _nothing,
+        "__call__": lambda it, args, site: _called(it, _self(args), Args(args.pos[1:], args.kw, args.more), site),
         "__setattr__": _setattr,
         "register_buffer": _register("buffer"),
         "register_parameter": _register("parameter"),

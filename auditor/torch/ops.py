@@ -10,7 +10,7 @@ from auditor.containers import integer, iterate
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import shapes
+from auditor.torch import rows, shapes
 from auditor.torch.events import is_layer, wraps_at
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import (
@@ -39,6 +39,7 @@ from auditor.values import (
     Value,
     merge_flags,
     number,
+    serial,
     text_of,
 )
 
@@ -76,18 +77,30 @@ def same(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def view_of(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
-    return replace(t, dtype=dtype_of(args) or t.dtype)
+    return replace(t, dtype=dtype_of(args) or t.dtype, of=t if t.base is None else None)
+
+
+def cloned(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return replace(first(args), of=None, born=serial())
 
 
 def converted(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     given = next((a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, External) and "." in a.dotted), None)
     dtype = given.dotted.rsplit(".", 1)[-1] if given is not None else ""
-    return replace(t, dtype=dtype or t.dtype)
+    return _as_type(t, dtype)
+
+
+def _as_type(t: Tensor, dtype: str) -> Tensor:
+    """Numbers of another type are a copy; a state stays known as one."""
+    copied = dtype not in ("", t.dtype) and (t.base is None or t.base.role == "parameter")
+    if not copied:
+        return replace(t, dtype=dtype or t.dtype, of=t if t.base is None else None)
+    return replace(t, dtype=dtype, base=None, of=None, born=serial())
 
 
 def cast(dtype: str) -> Op:
-    return lambda it, args, site: replace(first(args), dtype=dtype)
+    return lambda it, args, site: _as_type(first(args), dtype)
 
 
 def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -96,6 +109,62 @@ def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
         *(args.kw[k] for k in ("other", "tensor1", "tensor2", "min", "max", "end", "weight") if k in args.kw),
     ]
     return combine(values, site)
+
+
+def added(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = broadcasting(it, args, site)
+    return rows.summed(it, made, *args.pos, *args.kw.values()) if isinstance(made, Tensor) else made
+
+
+def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = broadcasting(it, args, site)
+    if not isinstance(made, Tensor):
+        return made
+    rounding = text_of(args.kw.get("rounding_mode", NONE))
+    return tagged(made, "floored") if rounding else rows.masked(it, made, *args.pos, *args.kw.values())
+
+
+def compared(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = broadcasting(it, args, site)
+    return rows.compares(made, [*args.pos, *args.kw.values()]) if isinstance(made, Tensor) else made
+
+
+def rounded(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = same(it, args, site)
+    return tagged(made, "floored") if isinstance(made, Tensor) else made
+
+
+def fraction(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = same(it, args, site)
+    return tagged(made, "wraps") if isinstance(made, Tensor) else made
+
+
+def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`masked_fill` and `masked_scatter`: the mask comes second."""
+    made = same(it, args, site)
+    mask = args.get(1, "mask")
+    return rows.masked(it, made, first(args), mask) if isinstance(made, Tensor) and mask is not None else made
+
+
+def ordered(axis: int, default: int | None = None) -> Op:
+    """What moves or mixes values along one axis, which is argument `axis`."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        made = same(it, args, site)
+        return rows.along(it, made, first(args), args.get(axis, "dim", "dims", "axis"), default)  # type: ignore[arg-type]
+
+    return run
+
+
+def flip(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, made = first(args), same(it, args, site)
+    return rows.flipped(it, made, t, args.get(1, "dims", "dim")) if isinstance(made, Tensor) else made
+
+
+def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Bounded values: of positions, two may be the same then."""
+    made = broadcasting(it, args, site)
+    return tagged(made, "chosen") if isinstance(made, Tensor) and made.dtype.startswith(("int", "uint")) else made
 
 
 def combine(values: Sequence[Value], site: Site | None) -> Tensor:
@@ -152,7 +221,11 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     elif op == "//":
         made = tagged(made, "floored")
     elif op in ("<", "<=", ">", ">=", "==", "!="):
-        made.dtype = "bool"
+        made = rows.compares(made, (a, b))
+    elif op in ("+", "-"):
+        made = rows.summed(it, made, a, b)
+    elif op in ("*", "/"):
+        made = rows.masked(it, made, a, b)
     if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
         made.data = operators.binary(op, a.data, b)
     return made
@@ -169,6 +242,7 @@ def floored(it: Interpreter, args: Args, site: Site | None) -> Value:
 def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = combine([*args.pos, *(args.kw[k] for k in ("other",) if k in args.kw)], site)
     taken = args.get(1, "other")
+    made = rows.summed(it, made, *args.pos, *args.kw.values())
     return tagged(made, "wraps") if isinstance(taken, Tensor) and "floored" in taken.tags else made
 
 
@@ -181,6 +255,10 @@ def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     for v in args.pos[1:]:
         if isinstance(v, Tensor) and v.shape == made.shape:
             made = _in_place_of(v, made)  # a masked choice keeps rows in their places
+    made.dtype = next((v.dtype for v in (*args.pos[1:], *args.kw.values()) if isinstance(v, Tensor)), "float32")
+    condition = args.get(0, "condition")
+    if condition is not None:
+        made = rows.masked(it, made, condition, *(v for v in args.pos[1:] if v is not condition))
     if any(isinstance(v, Tensor) and v.dtype.startswith(("int", "uint")) for v in args.pos[1:]):
         return tagged(made, "chosen")
     return made
@@ -195,11 +273,15 @@ def in_place(op: Op) -> Op:
             partial = op is scattered
             given = [a for a in args.pos[1:] if isinstance(a, (Seq, Tensor, Unknown)) and partial]
             key = next((a for a in given if isinstance(a, Unknown)), given[0] if given else None)
-            value = args.pos[1] if op is copy_shape and len(args.pos) > 1 else t if op is broadcasting else None
+            own = op in (broadcasting, added, scaled, subtracted, clamped)
+            value = args.pos[1] if op is copy_shape and len(args.pos) > 1 else t if own else None
             it.events.written(t, site, key if partial else None, value)
         made = op(it, args, site)
         if isinstance(made, Tensor):
-            made = replace(made, base=t.base, shape=t.shape if t.shape is not None else made.shape)
+            if it.events is not None and t.base is None:
+                rows.overwritten(it, t, None, made.tags)
+            shape = t.shape if t.shape is not None else made.shape
+            made = replace(made, base=t.base, shape=shape, of=t.of, born=t.born)
         return made
 
     return run
@@ -280,7 +362,10 @@ def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
-    return pair(result(t.shape, t), replace(result(t.shape, t), dtype="int64"), ("values", "indices"))
+    axis = args.get(1, "dim")
+    axis = axis if isinstance(axis, Const) and type(axis.value) is int else args.kw.get("dim")
+    made = rows.along(it, result(t.shape, t), t, axis, -1)
+    return pair(made, replace(result(t.shape, t), dtype="int64"), ("values", "indices"))
 
 
 def pair(a: Value, b: Value, names: tuple[str, str]) -> Value:
@@ -307,7 +392,7 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     if baked and site is not None and it.events is not None:
         it.events.baked.append((site, f"reshape of {text(t.shape)} to {text(tuple(target))}"))
     made = result(done.shape, t, site=None)
-    made.base = t.base
+    made.base, made.of = t.base, t if t.base is None else None
     return tagged(made, "one-row") if done.one_row else made
 
 
@@ -327,7 +412,7 @@ def flatten(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _viewed(t: Tensor, shape: Shape) -> Tensor:
     made = result(shape, t, site=None)
-    made.base = t.base
+    made.base, made.of = t.base, t if t.base is None else None
     return made
 
 
@@ -415,7 +500,7 @@ def expand(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _spread(t: Tensor, shape: Shape) -> Tensor:
-    made = _viewed(t, shape)
+    made = rows.widened(t, _viewed(t, shape))
     return tagged(made, "mixed-rows") if spreads(t, shape) else made
 
 
@@ -425,7 +510,10 @@ def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("repeat() with counts that are not known", site, t)
     pad = (1,) * (len(counts) - len(t.shape))
     made = result(tuple(dims.mul(d, c) for d, c in zip((*pad, *t.shape), counts, strict=True)), t, site=None)
-    return _mixed(made, t)
+    again = any(d != 1 and c != 1 for d, c in zip((*pad, *t.shape), counts, strict=True))
+    if again and t.dtype.startswith(("int", "uint")):
+        made = tagged(made, "wraps")  # the same numbers come again: a table of slots in a ring
+    return _mixed(rows.widened(t, made), t)
 
 
 def _mixed(made: Tensor, *parts: Tensor) -> Tensor:
@@ -442,7 +530,7 @@ def repeat_interleave(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = result(
         shapes.replace(t.shape, axis, dims.mul(t.shape[shapes.normal(axis, len(t.shape))], count)), t, site=None
     )
-    return _mixed(made, t)
+    return _mixed(rows.along(it, made, t, Const(axis)), t)
 
 
 def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -483,7 +571,7 @@ def index_select(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = result(shapes.replace(t.shape, axis, count), t, index, site=None)
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(count) and site is not None:
         made.cuts = (*made.cuts, site)
-    return made
+    return rows.along(it, made, t, Const(axis))
 
 
 def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -496,7 +584,7 @@ def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
         dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)
     ):
         made.cuts = (*made.cuts, site) if site is not None else made.cuts
-    return made
+    return rows.along(it, made, t, args.get(1, "dim"))
 
 
 def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -527,7 +615,7 @@ def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
                 shape[n] = shapes.broadcast_dim(shape[n], (t.shape or ())[n])
     made = result(shapes.replace(tuple(shape), axis, total), *known, site=None)
     made.tags = made.tags | _moved(known, axis, made.shape)
-    return _mixed(made, *known)
+    return _mixed(rows.other(it, made, len(known) > 1 and dims.depends_on_query(total)), *known)
 
 
 def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset[str]:
@@ -548,7 +636,7 @@ def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = same(it, args, site)
-    return tagged(made, "moved") if isinstance(made, Tensor) else made
+    return tagged(rows.along(it, made, first(args), args.get(2, "dims")), "moved") if isinstance(made, Tensor) else made
 
 
 def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -642,7 +730,12 @@ def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
     for n in range(0, len(amounts) - 1, 2):
         axis = len(shape) - 1 - n // 2
         shape[axis] = dims.add(shape[axis], dims.add(amounts[n], amounts[n + 1]))
-    return _mixed(result(tuple(shape), t, site=None), t)
+    longer = any(dims.depends_on_query(a) and a != b for a, b in zip(t.shape, shape, strict=True))
+    shifted = any(
+        dims.depends_on_query(t.shape[len(shape) - 1 - n // 2]) and (amounts[n], amounts[n + 1]) != (0, 0)
+        for n in range(0, len(amounts) - 1, 2)
+    )
+    return _mixed(rows.other(it, result(tuple(shape), t, site=None), longer or shifted), t)
 
 
 # -- products ---------------------------------------------------------------------------------------------------
@@ -652,7 +745,7 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     a, b = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "other", "mat2") or NONE)
     if a is None or b is None or a.shape is None or b.shape is None or not a.shape or not b.shape:
         return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
-    return result(shapes.matmul(a.shape, b.shape), a, b, site=None)
+    return rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b, site=None), a, b)
 
 
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -674,7 +767,8 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     shape = shapes.einsum(equation, known) if equation and len(known) == len(given) else None
     if shape is None:
         return unknown_tensor("an einsum of tensors that are not known", site, *(t for t in tensors if t is not None))
-    return result(shape, *(t for t in tensors if t is not None), site=None)
+    made = result(shape, *(t for t in tensors if t is not None), site=None)
+    return rows.mixed(made) if sum(len(s) > 2 for s in known) > 1 else made
 
 
 def attention(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -684,7 +778,7 @@ def attention(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("attention with a query that is not known", site, *(t for t in (q,) if t is not None))
     width = v.shape[-1] if v is not None and v.shape else q.shape[-1]
     others = (t for t in (v, as_tensor(args.get(1, "key") or NONE)) if t is not None)
-    return result((*q.shape[:-1], width), q, *others, site=None)
+    return rows.mixed(result((*q.shape[:-1], width), q, *others, site=None))
 
 
 def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -932,6 +1026,11 @@ def scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     parts = [a for a in args.pos[1:] if isinstance(a, Tensor)]
     made = _mixed(result(t.shape, t, *parts, site=None), *parts)
+    axis = next((a for a in (*args.pos[1:3], args.kw.get("dim")) if isinstance(a, Const)), None)
+    if axis is not None:
+        made = rows.along(it, made, t, axis)
+    elif (at := args.get(1, "indices")) is not None and isinstance(at, Seq) and t.shape is not None:
+        made = rows.other(it, made, any(dims.depends_on_query(d) for d, _ in zip(t.shape, at.items, strict=False)))
     if any(map(wraps_at, (*args.pos[1:], *args.kw.values()))):
         return tagged(made, "moved")
     return _in_place_of(t, made)

@@ -29,6 +29,8 @@ from auditor.values import (
 )
 
 OWN_TAGS = frozenset({"argmax", "topk", "one-row"})
+_ALL = frozenset({"row-mask", "wide-mask"})
+"""Tags of a tensor that is computed from nothing but such tensors and numbers."""
 
 
 def result(
@@ -50,6 +52,8 @@ def result(
         dtype = dtype or tensors[0].dtype
         if tags and len(tensors) > 1:
             tags = tags - OWN_TAGS  # said of one tensor, not of what is computed from it and others
+            if tags & _ALL:
+                tags = tags - (_ALL - frozenset.intersection(*(t.tags for t in tensors)))
         if reason is None:
             reason = next((t.reason for t in tensors if t.reason is not None), None)
     return Tensor(

@@ -1,0 +1,141 @@
+"""Whether the rows of a tensor are still those of the query, one for one: masked, moved and overwritten rows are not.
+
+A shape says how many rows there are, not whose. Two tags say the rest: `MASK` is on what compares positions, `OTHER` on
+what has such a mask in it, or has its rows permuted, shifted or set in part. Attention and a residual sum with a tensor
+that has its own rows give a row back what it needs, and `OTHER` ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from auditor import dims
+from auditor.interpreter import Interpreter
+from auditor.torch.shapes import normal
+from auditor.values import Const, Seq, Tensor, Union, Value
+
+MASK, OTHER, FLIPPED = "row-mask", "other-rows", "flipped-rows"
+NOT_THE_QUERYS = frozenset({OTHER, FLIPPED})
+_WIDE = "wide-mask"
+_NUMBERS = ("int", "uint", "bool")
+
+
+def has_rows(t: Value) -> bool:
+    """Whether a value is a tensor with a row for each row of the query."""
+    return isinstance(t, Tensor) and t.shape is not None and any(map(dims.depends_on_query, t.shape))
+
+
+def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
+    """`made` is a comparison: a mask, unless it compares what the model computes."""
+    tensors = [t for t in operands if isinstance(t, Tensor)]
+    computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
+    made.dtype = "bool"
+    made.tags = made.tags - {MASK} if computed else made.tags | {MASK}
+    return made
+
+
+def _is_input(t: Tensor) -> bool:
+    return t.base is not None and t.base.role == "input"
+
+
+def is_row_mask(m: Value) -> bool:
+    """Whether a tensor says one thing for each row of the query: a mask of positions, or an input of one per row."""
+    if not isinstance(m, Tensor) or m.shape is None or not (MASK in m.tags or _is_input(m)):
+        return False
+    rows = [n for n, d in enumerate(m.shape) if dims.depends_on_query(d)]
+    rest = [d for n, d in enumerate(m.shape) if n not in rows and n > 0]
+    return len(rows) == 1 and (_WIDE in m.tags or (len(m.shape) > 1 and all(d == 1 for d in rest)))
+
+
+def masked(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
+    """`made` of these operands, of which one may be a mask of rows."""
+    return other(it, made, any(map(is_row_mask, operands)) and not all(map(is_row_mask, operands)))
+
+
+def other(it: Interpreter, made: Tensor, when: bool = True) -> Tensor:
+    """Mark `made`: its rows are others than the query's. Numbers (positions, indices) do not count.
+
+    Nor does what happens before a state is written: those are embeddings, which layers come after.
+    """
+    late = when and it.events is not None and it.events.writes
+    if late and not made.dtype.startswith(_NUMBERS) and (made.shape is None or has_rows(made)):
+        made.tags = made.tags | {OTHER}
+    return made
+
+
+def summed(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
+    """A sum: each row is the query's when that of one operand is."""
+    for tag in made.tags & NOT_THE_QUERYS:
+        if any(tag not in t.tags for t in operands if isinstance(t, Tensor) and has_rows(t)):
+            made.tags = made.tags - {tag}
+    return masked(it, made, *operands)
+
+
+def mixed(made: Tensor) -> Tensor:
+    """Attention: every row of the result has seen what it needs."""
+    made.tags = made.tags - {*NOT_THE_QUERYS, MASK}
+    return made
+
+
+def multiplied(made: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """A product of matrices: with a weight the rows stay, with anything else they are mixed."""
+    flexible = b.shape is None or any(isinstance(d, dims.Poly) and d.flexible for d in b.shape)
+    weight = b.shape is not None and len(b.shape) <= 2 and not flexible
+    return made if weight else mixed(made)
+
+
+def widened(t: Tensor, made: Tensor) -> Tensor:
+    """`t`, expanded: a mask of rows stays one."""
+    if is_row_mask(t):
+        made.tags = made.tags | {_WIDE, MASK}
+    return made
+
+
+def along(it: Interpreter, made: Tensor, t: Tensor, axis: Value | None, default: int | None = None) -> Tensor:
+    """An operation that moves or mixes what lies along `axis`; without one, all of it."""
+    if t.shape is None:
+        return made
+    given = axis.items if isinstance(axis, Seq) else [axis] if axis is not None else []
+    numbers = [g.value for g in given if isinstance(g, Const) and isinstance(g.value, int)]
+    if not given and default is not None:
+        numbers = [default]
+    if given and len(numbers) < len(given):
+        return made
+    axes = [normal(n, len(t.shape)) for n in numbers] or range(len(t.shape))
+    return other(it, made, any(n < len(t.shape) and dims.depends_on_query(t.shape[n]) for n in axes))
+
+
+def flipped(it: Interpreter, made: Tensor, t: Tensor, axis: Value | None) -> Tensor:
+    """A flip; there and back is where it was."""
+    moved = OTHER in along(it, made, t, axis).tags - t.tags
+    if moved:
+        made.tags = (made.tags - {OTHER}) ^ {FLIPPED}
+    return made
+
+
+def root(t: Tensor) -> Tensor:
+    """The tensor that `t` is a view of."""
+    while t.of is not None:
+        t = t.of
+    return t
+
+
+def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset[str] = frozenset()) -> None:
+    """`part` of `t` (all of it when None) was written in place, by something with these `tags`."""
+    whole = root(t)
+    part = part if part is not None else t
+    marks = tags & NOT_THE_QUERYS
+    mark = OTHER if it.events is not None and it.events.writes else MASK
+    if has_rows(whole) and not whole.dtype.startswith(_NUMBERS):
+        assert whole.shape is not None
+        rows = [d for d in whole.shape if dims.depends_on_query(d)]
+        if part.shape is None or OTHER in part.tags - whole.tags or any(d not in part.shape for d in rows):
+            marks = marks | {mark}
+    for each in {id(x): x for x in (whole, t)}.values():
+        each.tags = each.tags | marks
+
+
+def parts(value: Value) -> list[Tensor]:
+    """The tensors that a value may be."""
+    options = value.options if isinstance(value, Union) else (value,)
+    return [o for o in options if isinstance(o, Tensor)]
