@@ -395,8 +395,9 @@ def _equal(a: Value, b: Value) -> bool | None:
     if isinstance(a, (Unknown, Tensor, Star)) or isinstance(b, (Unknown, Tensor, Star)):
         return None
     for x, y in ((a, b), (b, a)):
-        if isinstance(x, Instance) and not isinstance(y, Instance) and "_value_" in x.attrs and _mixes_in(x.cls):
-            return truth(compare("==", x.attrs["_value_"], y))
+        if isinstance(x, Instance) and "_value_" in x.attrs and _mixes_in(x.cls):
+            other = y.attrs.get("_value_", y) if isinstance(y, Instance) else y
+            return truth(compare("==", x.attrs["_value_"], other))
     if any(isinstance(x, Instance) and (x.taint is not None or not _plain(x)) for x in (a, b)):
         return None
     s, t = text_of(a), text_of(b)
