@@ -328,12 +328,13 @@ def _states(
     for name in names:
         source = declared.get(by_input.get(name, ""))
         states.append(_state(d, name, source, outcome))
-    known = {(declared[i].parameter or i) for i in by_input.values() if i in declared} | set(names)
+    bound_to = [declared[i] for i in (*by_input.values(), *recurrent) if i in declared]
+    known = {i.parameter or i.name for i in bound_to} | set(names)
     undeclared = [s for n, s in written.items() if n not in known and s.role in _WRITABLE]
     left = [n for n in names if n not in by_input and n not in written]
     if len(undeclared) > len(left):
         states += [_undeclared(d, s, outcome) for s in undeclared]
-    states += _through_outputs(d, outcome, set(by_input.values()))
+    states += _through_outputs(d, outcome, {*by_input.values(), *recurrent})
     states += [
         State(n, role, evidence(d.site, declared[n].value), f"`{n}` goes in and comes out as an ordinary tensor")
         for n, role in recurrent.items()

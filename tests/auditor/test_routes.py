@@ -129,6 +129,29 @@ def test_what_is_no_lstm_state_of_a_token_graph(tmp_path: Path, edit: tuple[str,
     assert judged(tmp_path, mutate(LSTM, edit)).says() == "out by not-a-decoder"
 
 
+UNREAD_LSTM = (
+    ("import torch\n", "import torch\nfrom speech import Network\n"),
+    ("self.lstm = nn.LSTM(16, 16)", "self.network = Network.from_pretrained('x')"),
+    ("self.lstm(self.embed(targets), (h_in, c_in))", "self.network(targets=targets, states=[h_in, c_in])"),
+)
+RENAMED = (
+    UNREAD_LSTM[0],
+    UNREAD_LSTM[1],
+    ("forward(self, targets, h_in, c_in)", "forward(self, targets, hidden, cell)"),
+    ("self.lstm(self.embed(targets), (h_in, c_in))", "self.network(targets=targets, states=[hidden, cell])"),
+)
+
+
+@pytest.mark.parametrize("edits", [UNREAD_LSTM, RENAMED])
+def test_an_lstm_state_that_unread_code_receives(tmp_path: Path, edits: tuple[tuple[str, str], ...]) -> None:
+    """Nobody can say what the network does to its inputs; that they are a recurrent state, names and shapes say."""
+    facts = graph_of(scan_text(tmp_path, {"export.py": mutate(LSTM, *edits)})).facts
+    assert {s.name: s.role for s in facts.states.value or ()} == {"h_in": Role.RECURRENT, "c_in": Role.RECURRENT}
+    assert judge(facts).broken[0] == "hybrid-state"
+    other = ('name="c_in", shape=(1, 1, 16)', 'name="c_in", shape=(1, 4, 16)')
+    assert "hybrid-state" not in judged(tmp_path, mutate(LSTM, *edits, other)).broken
+
+
 READ_ONLY = """\
 import coremltools as ct
 import numpy as np
