@@ -123,21 +123,23 @@ def _changed(before: list[Slot], after: list[Slot]) -> list[tuple[Slot, Slot]]:
 def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tuple[str, Value]]:
     """The outputs of a forward result, flattened as `torch.export` does."""
     match result:
-        case Tensor() | Unknown():
+        case Tensor() | Unknown() | Union():
             return [("", result)]
         case Mapping():
-            return [
-                (text_of(k) or "", v) for k, v in result.entries.values() if isinstance(v, (Tensor, Unknown, Union))
-            ]
+            return [pair for k, v in result.entries.values() for pair in _below(it, text_of(k) or "", v, site)]
         case Seq():
             return [pair for i in result.items for pair in named_outputs(it, i, site)]
         case Instance(payload=Seq() as inner):
             return named_outputs(it, inner, site)
         case Instance(attrs=attrs):
-            return [(n, v) for n, v in attrs.items() if isinstance(v, (Tensor, Unknown, Union))]
-        case Union():
-            return [("", result)]
+            held = {n: v for n, v in attrs.items() if not isinstance(v, Instance)}
+            return [pair for n, v in held.items() for pair in _below(it, n, v, site)]
     return []
+
+
+def _below(it: Interpreter, name: str, value: Value, site: Site | None) -> list[tuple[str, Value]]:
+    """The outputs in an entry of a dict or of an object: they have its name, and their own behind it."""
+    return [("_".join(filter(None, (name, own))), v) for own, v in named_outputs(it, value, site)]
 
 
 def symbolic(

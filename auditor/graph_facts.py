@@ -335,11 +335,11 @@ def _states(
     if len(undeclared) > len(left):
         states += [_undeclared(d, s, outcome) for s in undeclared]
     states += _through_outputs(d, outcome, {*by_input.values(), *recurrent})
-    states += [
-        State(n, role, evidence(d.site, declared[n].value), f"`{n}` goes in and comes out as an ordinary tensor")
-        for n, role in recurrent.items()
-        if n not in by_input.values() and n not in {s.name for s in states}
-    ]
+    for n, role in recurrent.items():
+        if n not in by_input.values() and n not in {s.name for s in states}:
+            value, reason = declared[n].value, f"`{n}` goes in and comes out as an ordinary tensor"
+            shape = value.shape or () if isinstance(value, Tensor) else ()
+            states.append(State(n, role, evidence(d.site, value), reason, tuple(map(str, shape))))
     flags = merge_flags([v for v in (d.state_source,) if v is not None])
     return Fact(tuple(states), evidence(d.site, d.state_source), flags=flags)
 

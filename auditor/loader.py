@@ -45,7 +45,8 @@ _PLACEMENT = frozenset({"cuda", "cpu", "pin_memory", "is_cuda"})
 class Loader:
     """The modules of one scan. `natives` maps dotted names to what this project knows of them.
 
-    `programs` are exported programs that a run has saved, by script and file name.
+    `programs` are exported programs that a run has saved, by script and file name; `operators` the functions of custom
+    operators, by dotted name and by the file that registers them.
     """
 
     sources: Sources
@@ -67,6 +68,7 @@ class Loader:
     unread: dict[str, Site] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     programs: dict[tuple[str, str], Instance] = field(default_factory=dict)
+    operators: dict[str, dict[str, Value]] = field(default_factory=dict)
     _data_cache: dict[str, bool] = field(default_factory=dict)
     _resolved: dict[tuple[str, str, str, tuple[str, ...]], SourceFile | None] = field(default_factory=dict)
 
@@ -181,6 +183,9 @@ class Loader:
         self.argv_read = False
         self.patched.clear()
         self.unread.clear()
+        for functions in self.operators.values():
+            for path in [p for p in functions if self.sources.audited(p)]:
+                del functions[path]  # what a run does itself, it does again
 
     # -- imports ------------------------------------------------------------------------------------------------
 
@@ -374,6 +379,17 @@ class Loader:
         if dotted in _INSIDE or (dotted.startswith("torch.Tensor.") and dotted.rpartition(".")[2] not in _PLACEMENT):
             it.poison = Unknown(f"`{dotted}`, which layers call, is replaced")
 
+    def define_operator(self, dotted: str, function: Value, path: str) -> None:
+        """A file registers what a custom operator computes; of several functions (one a device) it may be any."""
+        functions = self.operators.setdefault(dotted, {})
+        functions[path] = union([functions[path], function]) if path in functions else function
+
+    def _operator(self, it: Interpreter, dotted: str) -> Value | None:
+        """What a custom operator computes, when a file that this run has imported says so."""
+        functions = self.operators.get(dotted, {})
+        found = [f for path, f in functions.items() if path in it.imported or self.sources.audited(path)]
+        return union(found) if found else None
+
     def call_external(
         self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None
     ) -> Value:
@@ -381,7 +397,7 @@ class Loader:
         from auditor.torch.modules import find_module, kept_module
 
         dotted = function.dotted
-        known = self.patched.get(dotted) or self.natives.get(dotted)
+        known = self.patched.get(dotted) or self.natives.get(dotted) or self._operator(it, dotted)
         if known is not None and known is not function:
             return it.call(known, args, site)
         if dotted in self.keeps_module or "*." + dotted.rsplit(".", 1)[-1] in self.keeps_module:

@@ -265,9 +265,10 @@ def _has_effect(node: ast.stmt) -> bool:
 
 
 def _registers(node: ast.stmt) -> bool:
-    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and any(
-        "regist" in ast.unparse(d.func if isinstance(d, ast.Call) else d).lower() for d in node.decorator_list
-    )
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    names = [ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
+    return any("regist" in n.lower() or n.rpartition(".")[2] in ("impl", "custom_op") for n in names)
 
 
 def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:

@@ -15,7 +15,7 @@ from auditor.loader import Loader
 from auditor.places import Site
 from auditor.seen import Seen
 from auditor.sources import Sources
-from auditor.torch import layers, methods, modules, transformers
+from auditor.torch import layers, library, methods, modules, transformers
 from auditor.values import Args, ExternalObject, Native, Value
 
 
@@ -33,6 +33,7 @@ def natives() -> dict[str, Value]:
         **methods.NATIVES,
         **modules.NATIVES,
         **layers.NATIVES,
+        **library.NATIVES,
         **transformers.NATIVES,
         **torch_export.NATIVES,
         **torch_jit.NATIVES,

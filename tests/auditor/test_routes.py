@@ -184,6 +184,27 @@ def test_a_cache_that_is_only_read_makes_no_decoder(tmp_path: Path) -> None:
     assert judged(tmp_path / "two", two).says() == "out by kv-as-io"
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{"y": self.embed(ids), "out": ({"k": kv_cache * 2}, {})}',
+        '(self.embed(ids), {"caches": [kv_cache * 2]})',
+        "Result(logits=self.embed(ids), caches=(kv_cache * 2, None))",
+    ],
+)
+def test_a_cache_that_comes_out_inside_something(tmp_path: Path, output: str) -> None:
+    """Outputs are flattened: what stands in dicts and tuples of an output is an output."""
+    above = (
+        "class Reader",
+        "@dataclass\nclass Result:\n    logits: object\n    caches: object\n\n\nclass Reader",
+    )
+    script = mutate(READ_ONLY, above, ("import torch\n", "import torch\nfrom dataclasses import dataclass\n"))
+    assert judged(tmp_path, script.replace("OUTPUT", output)).says() == "out by kv-as-io"
+    assert judged(tmp_path, script.replace("OUTPUT", output.replace("kv_cache * 2", "None"))).says() == (
+        "out by not-a-decoder"
+    )
+
+
 VECTOR = """\
 import torch
 from torch import nn
