@@ -9,6 +9,8 @@ from typing import Any
 from auditor import dims
 from auditor.containers import iterate
 from auditor.expressions import format_value
+from auditor.frameworks import gathering
+from auditor.frameworks.gathering import gather_matmul
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, dynamic_dims, dynamic_entry
 from auditor.graph_facts import Declaration, Declared, Dimension, compute, merged, names_of, why
@@ -18,7 +20,7 @@ from auditor.places import Site
 from auditor.roles import is_cache_name, query_rank
 from auditor.sinks import Export
 from auditor.torch.layers import Forward, Shaper, attribute, layer
-from auditor.torch.ops import attention, matmul
+from auditor.torch.ops import attention
 from auditor.torch.tensors import as_tensor, result, size, sizes, unknown_tensor
 from auditor.values import (
     NONE,
@@ -32,7 +34,6 @@ from auditor.values import (
     NativeClass,
     Seq,
     Star,
-    Tensor,
     Union,
     Unknown,
     Value,
@@ -322,7 +323,7 @@ def _forward(spec: dict[str, Any]) -> Forward:
         if "attention" in spec:
             return attention(it, args, site)
         if "gather_matmul" in spec:
-            return _gather_matmul(it, args, site)
+            return gather_matmul(it, obj, args, site)
         if "returns" in spec:
             return Seq("tuple", [_like(args, r["like"], site) for r in spec["returns"]])
         return _like(args, spec["like"], site)
@@ -343,27 +344,12 @@ def _like(args: Args, name: str, site: Site | None) -> Value:
     )
 
 
-def _gather_matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
-    lhs, rhs = as_tensor(args.get(0, "lhs") or NONE), as_tensor(args.get(1, "rhs") or NONE)
-    index = as_tensor(args.get(3, "rhs_indices") or NONE)
-    if it.events is not None and site is not None:
-        it.events.experts.append(site)
-    if lhs is None or rhs is None or lhs.shape is None or rhs.shape is None:
-        return unknown_tensor(
-            "a gathered product of tensors that are not known", site, *(t for t in (lhs, rhs) if t is not None)
-        )
-    if index is not None and index.shape is not None:
-        rhs = Tensor((*index.shape, *rhs.shape[1:]), rhs.dtype)
-    elif index is not None:
-        return unknown_tensor("a gathered product with an index that is not known", site, lhs)
-    return matmul(it, Args([lhs, rhs]), site)
-
-
 NATIVES: dict[str, Value] = {
     "coreai_torch.TorchConverter": CONVERTER,
     "coreai_torch.converter.TorchConverter": CONVERTER,
     "coreai.authoring.AIProgram": PROGRAM,
     "coreai_torch.TorchMetalKernel": KERNEL,
     **_layers(),
+    **gathering.NATIVES,
 }
 __all__ = ["NATIVES", "ExternalObject", "Mapping"]
