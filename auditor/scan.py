@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from auditor import candidates
 from auditor.changes import changed
+from auditor.drivers import Drivers
 from auditor.frameworks.tables import tables
 from auditor.hooks import generic_exporters
 from auditor.launches import Starts, launch
@@ -121,6 +122,7 @@ class _Scanner:
     exporting: set[str] = field(default_factory=set)
     ids: Counter[str] = field(default_factory=Counter)
     libraries: list[tuple[_Run, Result]] = field(default_factory=list)
+    drivers: Drivers = field(default_factory=Drivers)
 
     def run(self) -> Scan:
         r = self.request
@@ -139,7 +141,9 @@ class _Scanner:
                 if r.progress is not None:
                     r.progress(number, len(runs), run.script or run.recipe)
                 self._audit(run)
-            self._uncalled(found.files)
+            driven = self._driven(found.files)
+            self._uncalled(found.files, driven)
+            self.exporting |= driven
             for run, result in self.libraries:
                 if run.script not in self.exporting and self._may_export(run.script) and _cut_short(result):
                     self._unresolved(run, _why_nothing(result), _where_cut(result))
@@ -275,20 +279,21 @@ class _Scanner:
             counts[key] += 1
             changes, idle = self._changes(run, export, counts[key], result)
             facts = _without_idle(export.facts, idle)
-            out.append(
-                Graph(
-                    self._id(run, export),
-                    run.script or export.site.path,
-                    where,
-                    export.name,
-                    export.bundle.removeprefix(FILE_PREFIX),
-                    invocation,
-                    facts,
-                    changes,
-                    run.shipped,
-                    export.family,
-                )
+            graph = Graph(
+                self._id(run, export),
+                run.script or export.site.path,
+                where,
+                export.name,
+                export.bundle.removeprefix(FILE_PREFIX),
+                invocation,
+                facts,
+                changes,
+                run.shipped,
+                export.family,
             )
+            out.append(graph)
+            if not run.line:
+                self.drivers.record(graph, export)
         return out
 
     def _id(self, run: _Run, export: Export) -> str:
@@ -375,7 +380,17 @@ class _Scanner:
                 variant = _Run(run.script, c.argv, InvocationKind.VARIANT)
                 self.graphs += self._graphs_of(variant, list(other.exports), other)
 
-    def _uncalled(self, files: Iterable[str]) -> None:
+    def _driven(self, files: Iterable[str]) -> set[str]:
+        """The files that only define what another script exports have its graphs as well. Returns those files."""
+        done = set()
+        for path in files:
+            graphs = self.drivers.of(path)
+            if graphs and path not in self.exporting and path not in self.errors and self._only_defines(path):
+                self.graphs += graphs
+                done.add(path)
+        return done
+
+    def _uncalled(self, files: Iterable[str], driven: set[str]) -> None:
         """Exporting functions that no run reached, evaluated with unknown parameters."""
         words = tables().words
         files = [path for path in files if path not in self.exporting and path not in self.errors]
@@ -386,6 +401,8 @@ class _Scanner:
                 continue
             for statement in source.statements:
                 if not statement.text.startswith(_FUNCTION) or not any(w in statement.text for w in words):
+                    continue
+                if path in driven and self.drivers.reach(path, statement):
                     continue
                 for name in sorted(statement.binds):
                     result = run_function(self.loader, path, name)
@@ -438,10 +455,16 @@ class _Scanner:
             elif path in self.exporting:
                 out.append(FileResult(path, FileStatus.EXPORTS))
             else:
-                result = self.results.get((path, "", ()))
-                reason = _why_nothing(result) if isinstance(result, Result) else ""
-                out.append(FileResult(path, FileStatus.NO_EXPORT, reason))
+                out.append(FileResult(path, FileStatus.NO_EXPORT, self._why_none(path)))
         return tuple(sorted(out))
+
+    def _why_none(self, path: str) -> str:
+        drivers = self.drivers.scripts(path)
+        if drivers:
+            more = f" and {len(drivers) - 3} more" if len(drivers) > 3 else ""
+            return f"it exports in the runs of {', '.join(drivers[:3])}{more}"
+        result = self.results.get((path, "", ()))
+        return _why_nothing(result) if isinstance(result, Result) else ""
 
 
 def deciding_flags(facts: GraphFacts) -> frozenset[str]:

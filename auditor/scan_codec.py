@@ -85,6 +85,7 @@ class _Encoder:
             ],
             graph.shipped,
             graph.family,
+            graph.by,
         ]
 
     def number(self, facts: GraphFacts) -> int:
@@ -118,7 +119,7 @@ class _Decoder:
         self.facts = [self._facts(item) for item in _list(facts)]
 
     def graph(self, data: object) -> Graph:
-        name, script, line, graph, bundle, how, facts, changes, shipped, family = _row(data, 10)
+        name, script, line, graph, bundle, how, facts, changes, shipped, family, by = _row(data, 11)
         kind, argv, recipe = _row(how, 3)
         return Graph(
             _text(name),
@@ -131,6 +132,7 @@ class _Decoder:
             tuple(self._change(item) for item in _list(changes)),
             _text(shipped),
             _text(family),
+            _text(by),
         )
 
     def _change(self, data: object) -> Change:

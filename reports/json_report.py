@@ -54,6 +54,7 @@ def _graph(item: Judged, audit: Audit) -> dict[str, Any]:
         "graph": graph.graph,
         "bundle": graph.bundle,
         "family": graph.family,
+        "by": graph.by or None,
         "invocation": {
             "kind": str(graph.invocation.kind),
             "recipe": graph.invocation.recipe or None,

@@ -53,4 +53,4 @@ def _title(model: Model, primary: Judged) -> str:
 def loose(audit: Audit) -> tuple[Judged, ...]:
     """The graphs that belong to no model: other ways of running a script that a recipe ships."""
     owned = {identifier for model in audit.models for identifier in model.graphs}
-    return tuple(item for item in audit.graphs if item.graph.id not in owned)
+    return tuple(item for item in audit.graphs if item.graph.id not in owned and not item.graph.by)

@@ -30,7 +30,7 @@ def _escaped(char: str) -> str:
 
 def command(graph: Graph) -> str:
     """The invocation as one would type it."""
-    return shlex.join([graph.script, *graph.invocation.argv])
+    return shlex.join([graph.by or graph.script, *graph.invocation.argv])
 
 
 def states_word(facts: GraphFacts) -> str:
@@ -71,7 +71,8 @@ def plural(count: int, noun: str) -> str:
 
 def summary(audit: Audit) -> str:
     """One line that counts files, graphs and models by verdict."""
-    counted = f"{plural(len(audit.scan.files), 'file')}, {plural(len(audit.graphs), 'graph')}"
+    graphs = sum(not item.graph.by for item in audit.graphs)
+    counted = f"{plural(len(audit.scan.files), 'file')}, {plural(graphs, 'graph')}"
     if not audit.graphs:
         return f"{counted}: nothing to audit; give the folder that holds the export scripts"
     verdicts = ", ".join(f"{audit.count(verdict)} {verdict}" for verdict in Verdict)

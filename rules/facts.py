@@ -217,7 +217,8 @@ class Graph:
     """One exported entry point of one invocation. `bundle` is the file or folder that the run writes (`*` = unknown).
 
     `shipped` is the bundle that the recipe names. `family` is the model class. `also` names entry points exported in
-    the same bundle or run with facts of their own (for `second-bundle`).
+    the same bundle or run with facts of their own (for `second-bundle`). `by` is set where `script` only defines the
+    exporter: the one script of the tree whose run gives the graph, and whose model it belongs to.
     """
 
     id: str
@@ -230,6 +231,7 @@ class Graph:
     changes: tuple[Change, ...] = field(default=())
     shipped: str = ""
     family: str = ""
+    by: str = ""
 
 
 class FileStatus(enum.StrEnum):

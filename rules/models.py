@@ -52,7 +52,7 @@ def models(graphs: Sequence[Judged]) -> tuple[Model, ...]:
     for item in graphs:
         if item.graph.invocation.recipe:
             recipes.setdefault(_STEP.sub("", item.graph.invocation.recipe), []).append(item)
-        elif item.graph.script not in shipped_scripts:
+        elif item.graph.script not in shipped_scripts and not item.graph.by:
             scripts.setdefault(item.graph.script, []).append(item)
     found = [_recipe_model(name, items) for name, items in recipes.items()]
     found += [_script_model(script, items) for script, items in scripts.items()]
