@@ -324,15 +324,26 @@ def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
 
 
 def spoil(it: Interpreter, args: Args, cause: Unknown) -> None:
-    """Dicts and lists that were handed to a call that nobody can read may have other contents now."""
+    """Dicts and lists that a call that nobody can read may reach, by itself or by a function that it may call."""
     for v in args.all():
-        if isinstance(v, Mapping):
-            it.heap.touch(v)
-            v.entries = {k: (n, union([x, cause])) for k, (n, x) in v.entries.items()}
-            v.rest = v.rest or cause
-        elif isinstance(v, Seq) and v.kind in ("list", "set", "deque"):
-            it.heap.touch(v)
-            v.items = [union([x, cause]) if not isinstance(x, Star) else x for x in v.items]
+        _spoil(it, v, cause)
+        if isinstance(v, Function):
+            scope: Env | None = v.env
+            while scope is not None and scope.module is None:
+                for inner in list(scope.names.values()):
+                    _spoil(it, inner, cause)
+                scope = scope.parent
+
+
+def _spoil(it: Interpreter, v: Value, cause: Unknown) -> None:
+    if isinstance(v, Mapping):
+        it.heap.touch(v)
+        v.entries = {k: (n, union([x, cause])) for k, (n, x) in v.entries.items()}
+        v.rest = v.rest or cause
+    elif isinstance(v, Seq) and v.kind in ("list", "set", "deque"):
+        it.heap.touch(v)
+        v.items = [union([x, cause]) if not isinstance(x, Star) else x for x in v.items]
+        v.rest = v.rest or cause
 
 
 def handed(it: Interpreter, args: Args, cause: Unknown) -> None:

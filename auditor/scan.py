@@ -40,9 +40,7 @@ from rules.facts import (
     Kv,
     Logits,
     Place,
-    Query,
     Scan,
-    State,
     Trait,
 )
 
@@ -324,7 +322,7 @@ class _Scanner:
         place = where or Place(run.script or run.recipe.split("#")[0], 1 if run.script else 0)
         if run.kind is InvocationKind.DEFAULT:
             self.exporting.add(run.script)
-        facts = unknown_facts(reason, place)
+        facts = GraphFacts.unknown(reason, place)
         name = f"{run.recipe or run.script}::*@-"
         self.ids[name] += 1
         self.graphs.append(
@@ -493,17 +491,6 @@ _FACTS: dict[str, Callable[[GraphFacts], Fact[Any]]] = {
     "logits": lambda f: f.logits,
     "kv": lambda f: f.kv,
 }
-
-
-def unknown_facts(reason: str, place: Place) -> GraphFacts:
-    """The facts of a graph of which nothing is known."""
-    return GraphFacts(
-        Fact[Kind].unknown(reason, place),
-        Fact[tuple[State, ...]].unknown(reason, place),
-        Fact[Query].unknown(reason, place),
-        Fact[Logits].unknown(reason, place),
-        Fact[Kv].unknown(reason, place),
-    )
 
 
 _STARTS = re.compile(r"\bsubprocess\.|\bos\.(?:system|exec|spawn|posix_spawn)")

@@ -173,6 +173,17 @@ class GraphFacts:
     kv: Fact[Kv]
     marks: tuple[Mark, ...] = ()
 
+    @classmethod
+    def unknown(cls, reason: str, *places: Place) -> GraphFacts:
+        """The facts of a graph of which nothing is known."""
+        return cls(
+            Fact[Kind].unknown(reason, *places),
+            Fact[tuple[State, ...]].unknown(reason, *places),
+            Fact[Query].unknown(reason, *places),
+            Fact[Logits].unknown(reason, *places),
+            Fact[Kv].unknown(reason, *places),
+        )
+
     def mark(self, trait: Trait) -> Mark | None:
         """The first mark of `trait`, or None when it was not seen."""
         return next((m for m in self.marks if m.trait is trait), None)

@@ -39,7 +39,7 @@ from auditor.values import (
     Value,
     text_of,
 )
-from rules.facts import Fact, Query
+from rules.facts import Fact, GraphFacts, Query
 
 
 @dataclass(slots=True, eq=False)
@@ -173,6 +173,31 @@ def _to_coreai(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Instance(PROGRAM, payload=staged, taint=changed, places=(site,) if site else ())
 
 
+def _from_mlir(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Instance(PROGRAM, payload=_authored(it, site), places=(site,) if site else ())
+
+
+def _author(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`AIProgram(module)`."""
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    it.heap.touch(obj)
+    obj.payload = _authored(it, site)
+    return NONE
+
+
+def _authored(it: Interpreter, site: Site | None) -> Staged:
+    """A program that no converter made has a graph of operations that nobody has followed."""
+    staged = Staged()
+    if site is not None:
+        facts = GraphFacts.unknown(
+            "the program is authored operation by operation, which is not followed", site.place()
+        )
+        staged.exports.append(Export(site, tuple(it.stack), "*", facts, "", it.conditions))
+        it.sinks.export(staged.exports[0])
+    return staged
+
+
 def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
     program, path = args.pos[0], args.get(1, "path", "asset_path")
     if isinstance(program, Instance) and isinstance(program.payload, Staged) and path is not None:
@@ -235,7 +260,14 @@ CONVERTER = NativeClass(
 )
 PROGRAM = NativeClass(
     "coreai.authoring.AIProgram",
-    {"save_asset": _save, "save": _save, "set_static_shape_config": _static_shapes, "__getattr__": _quiet},
+    {
+        "__init__": _author,
+        "_from_mlir_module": _from_mlir,
+        "save_asset": _save,
+        "save": _save,
+        "set_static_shape_config": _static_shapes,
+        "__getattr__": _quiet,
+    },
     (OBJECT,),
 )
 
