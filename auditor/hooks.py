@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from auditor.modules import ModuleSource
+from auditor.modules import ModuleSource, Statement
 from auditor.sources import Sources, Unreadable
 
 _CLASS = re.compile(r"^class[ \t]+(\w+)[ \t]*\(([^)]*)\)", re.MULTILINE)
@@ -58,6 +58,18 @@ def generic_exporters(files: Iterable[ModuleSource], words: Sequence[str], sourc
         if mine:
             out.append(Hooked(path, function, parameter, tuple(sorted(mine, key=lambda at: (at.path, at.line)))))
     return out
+
+
+def exporters(statement: Statement, words: Sequence[str]) -> list[str]:
+    """The functions that a top-level statement defines, and the methods (`Class.method`) that have an export word."""
+    found = []
+    for node in ast.parse(statement.text).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.append(node.name)
+        elif isinstance(node, ast.ClassDef):
+            methods = [m for m in node.body if isinstance(m, (ast.FunctionDef, ast.AsyncFunctionDef))]
+            found += [f"{node.name}.{m.name}" for m in methods if any(w in ast.unparse(m) for w in words)]
+    return sorted(found)
 
 
 def _annotated_functions(source: ModuleSource, words: Sequence[str]) -> Iterator[tuple[str, str, str]]:

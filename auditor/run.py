@@ -80,14 +80,17 @@ def run_command(loader: Loader, dotted: str, attribute: str, argv: tuple[str, ..
 
 
 def run_function(loader: Loader, path: str, name: str, model: tuple[str, str, str] | None = None) -> Result:
-    """Evaluate a module-level function that nothing calls, with unknown arguments.
+    """Evaluate a module-level function, or a method (`Class.method`), that nothing calls, with unknown arguments.
 
     With `model` (parameter, path, class) that parameter is an instance of that class, made with unknown arguments.
     """
     module = loader.library_module(path)
 
     def body(it: Interpreter) -> None:
-        function = loader.name_in(it, module, name)
+        owner, _, method = name.rpartition(".")
+        function = loader.name_in(it, module, owner or method)
+        if owner and isinstance(function, Class):
+            function = it.get(it.call(function, Args(), function.site), method, function.site)
         if function is None:
             return
         given: dict[str, Value] = {}

@@ -16,7 +16,7 @@ from auditor import candidates
 from auditor.changes import changed
 from auditor.drivers import Drivers
 from auditor.frameworks.tables import tables
-from auditor.hooks import generic_exporters
+from auditor.hooks import exporters, generic_exporters
 from auditor.launches import Starts, launch
 from auditor.loader import FILE_PREFIX, Loader
 from auditor.modules import SyntaxProblem
@@ -389,7 +389,10 @@ class _Scanner:
         return done
 
     def _uncalled(self, files: Iterable[str], driven: set[str]) -> None:
-        """Exporting functions that no run reached, evaluated with unknown parameters."""
+        """Exporting functions and methods that no run reached, evaluated with unknown parameters.
+
+        Those of a file that several scripts drive too: whose arguments would the file's graph have?
+        """
         words = tables().words
         files = [path for path in files if path not in self.exporting and path not in self.errors]
         generic = self._for_each_class(files)
@@ -398,11 +401,11 @@ class _Scanner:
             if source is None or path in generic:
                 continue
             for statement in source.statements:
-                if not statement.text.startswith(_FUNCTION) or not any(w in statement.text for w in words):
+                if not any(w in statement.text for w in words):
                     continue
                 if path in driven and self.drivers.reach(path, statement):
                     continue
-                for name in sorted(statement.binds):
+                for name in exporters(statement, words):
                     result = run_function(self.loader, path, name)
                     run = _Run(path, (), InvocationKind.DEFAULT)
                     if result.exports:

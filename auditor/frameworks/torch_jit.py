@@ -43,6 +43,9 @@ def _recorded(it: Interpreter, args: Args, positional: Value, keywords: Value, s
     """The module that was traced is the one that was given, and remembers its example inputs."""
     module = kept_module(Args(args.pos[:1], {k: v for k, v in args.kw.items() if k in ("func", "mod")}))
     if module is None:
+        given = args.get(0, "func", "mod")
+        if isinstance(given, Unknown):
+            return unread(it, given, args, site)
         what = Unknown("a function is traced that is no module", "torch.jit.trace", places=(site,) if site else ())
         return unread(it, what, args, site)
     it.captured += 1
