@@ -43,6 +43,7 @@ def candidates(
         model = next((model for model in scan.get("models", []) if model.get("id") == identifier), None)
         chosen = {identifier, *(model["graphs"] if model else ())}
         return [graph for graph in graphs if graph["id"] in chosen]
+    graphs = [graph for graph in graphs if not graph.get("by")]  # the graph of a run, listed once more
     shipped = {
         graph_id: base_name(str(model.get("bundle") or ""))
         for model in scan.get("models", [])

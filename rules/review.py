@@ -77,6 +77,11 @@ class Review:
     stray_costs: tuple[Cost, ...] = ()
 
     @property
+    def graphs(self) -> int:
+        """How many graphs the scan found; one that is listed for its exporter as well counts once."""
+        return sum(not graph.get("by") for graph in self.scan["graphs"])
+
+    @property
     def models(self) -> tuple[Reviewed, ...]:
         return tuple(model for _, models in self.groups for model in models)
 
@@ -119,7 +124,7 @@ def review(scan: Data, probes: Sequence[Given] = (), plans: Sequence[Given] = ()
     return Review(
         scan,
         tuple((decision, items) for decision, items in groups if items),
-        tuple(graph for graph in scan["graphs"] if graph["id"] not in owners),
+        tuple(graph for graph in scan["graphs"] if graph["id"] not in owners and not graph.get("by")),
         tuple(strays),
         tuple(cost for table in stray_tables for cost in costs_of_plan([table])),
     )

@@ -8,10 +8,11 @@ from __future__ import annotations
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
-from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Value, text_of
+from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Unknown, Value, text_of
 
 _NO_RESULT = ("Meta", "Autograd")
 """Dispatch keys whose functions give shapes, or gradients, instead of what the operator computes."""
+_BUILT_IN = ("aten", "prims")
 
 
 def _library(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -68,6 +69,9 @@ def _define(it: Interpreter, name: str, function: Value, site: Site | None) -> N
         return
     space, _, rest = name.partition("::")
     op, _, overload = rest.partition(".")
+    if space in _BUILT_IN:
+        it.poison = it.poison or Unknown(f"the operator `{name}`, which layers use, is replaced", places=(site,))
+        return
     names = [f"torch.ops.{space}.{op}", f"torch.ops.{space}.{op}.{overload or 'default'}"]
     for dotted in names:
         it.loader.define_operator(dotted, function, site.path)

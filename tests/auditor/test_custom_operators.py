@@ -85,12 +85,25 @@ def test_functions_of_two_devices_that_differ(tmp_path: Path) -> None:
     assert judged(tmp_path, script(LIBRARY.rstrip() + other, key="CPU")).verdict == "unresolved"
 
 
+def test_an_operator_of_pytorch_is_replaced(tmp_path: Path) -> None:
+    """Every layer may compute something else then."""
+    above = (
+        CALLED.replace('"mine", "FRAGMENT"', '"aten", "IMPL"')
+        .replace('"last"', '"linear"')
+        .replace("RESULT", "x")
+        .replace("KEY", "CPU")
+    )
+    result = judged(tmp_path, mutate(EXPORTER, (f"{ABOVE}, ", f"{above}{ABOVE}, ")))
+    assert result.verdict == "unresolved"
+    assert "aten::linear" in result.reasons[0].message
+
+
 OPERATORS = "import torch\n\n\n" + DECORATOR
 
 
 def test_an_operator_belongs_to_the_runs_that_import_it(tmp_path: Path) -> None:
     """In whatever order the scripts are evaluated, and whether the module is the repository's or a library's."""
-    text = OPERATORS.replace("RESULT", "x")
+    text = OPERATORS.replace("RESULT", "x").replace("KEY", "CPU")
     using = script("import operators_of_mine\n", name="last")
     library = tmp_path / "library"
     for n, path in enumerate(["operators_of_mine.py", "../library/operators_of_mine.py"]):

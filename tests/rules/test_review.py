@@ -56,6 +56,14 @@ def test_another_entry_point_decides_nothing() -> None:
     assert len(found.strays) == 1
 
 
+def test_a_graph_that_is_listed_for_its_exporter_too_is_one_graph() -> None:
+    run = graph(DENSE, script="scripts/convert.py", bundle="out/model.aimodel")
+    home = replace(run, id="source/converter.py by x", script="source/converter.py", by="scripts/convert.py")
+    found = review(scan(run, home), [given(probe("/elsewhere/model.aimodel"))])
+    assert one(found).decision is Decision.CONFIRMED
+    assert (found.graphs, found.loose) == (1, ())
+
+
 def test_two_models_of_one_bundle_are_ambiguous() -> None:
     with pytest.raises(JoinError, match=r"several models.*models/dense.*models/other.*#MODEL-ID"):
         review(TWO, [given(probe())])
