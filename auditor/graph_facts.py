@@ -30,6 +30,7 @@ from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
 from auditor.torch.rows import NOT_THE_QUERYS
 from auditor.values import (
+    NONE,
     Class,
     Const,
     Function,
@@ -555,6 +556,10 @@ def query_axis(i: Declared) -> int:
     return 0 if len(shape) == 1 else 1
 
 
+def _is_hint(v: Value | None) -> bool:
+    return isinstance(v, Instance) and text_of(v.attrs.get("name", NONE)) == "AUTO"
+
+
 def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
     if q is None:
         if d.more is not None:
@@ -574,6 +579,8 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
     flags = merge_flags([v for v in (q.source, q.value, found.source if found else None) if v is not None])
     places = evidence(d.site, q.source, found.source if found else None, q.value)
     if found is not None and found.dynamic:
+        if _is_hint(found.source) and isinstance(q.value, Tensor) and q.value.shape and q.value.shape[axis] == 1:
+            return Fact(Query(False, (1,)), places, flags=flags)  # `Dim.AUTO` leaves what is 1 in the example at 1
         return Fact(Query(True), places, flags=flags)
     if found is not None and found.widths:
         return Fact(Query(False, found.widths), places, flags=flags)
@@ -743,13 +750,17 @@ def _channels_last(shape: tuple[dims.Dim, ...]) -> tuple[dims.Dim, ...]:
     return shape
 
 
+_FEWEST = 16
+"""A head with as few outputs classifies: no tokenizer has so small a vocabulary."""
+
+
 def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     """Logits are as wide as a vocabulary; hidden states are as wide as the embeddings that came in."""
     assert value.shape is not None
     width = value.shape[-1]
     label = set(words(name))
     vocabulary = "vocab" in str(width).lower()
-    if isinstance(width, int) and width <= 2:
+    if isinstance(width, int) and width <= _FEWEST:
         return False
     if vocabulary:
         return True
