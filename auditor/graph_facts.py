@@ -633,7 +633,7 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
         rows = {
             a
             for a, x in (i.axes or {}).items()
-            if shared is not None and x.source is shared.source and x.source is not None
+            if shared is not None and x.source is not None and _same_dimension(x, shared)
         }
         if i is q:
             rows.add(query_axis(i))
@@ -642,6 +642,11 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
         tensor = symbolic(i.value, rows, axes, name, width, traced=traced)
         out.append(Input(name, i.value, tensor, n))
     return tuple(out)
+
+
+def _same_dimension(a: Dimension, b: Dimension) -> bool:
+    """Whether two axes have one length: by one dimension, or by two of `torch.export` with one name."""
+    return a.source is b.source or (a.label == b.label != "" and not _is_hint(a.source))
 
 
 def _example(d: Declaration, inputs: Sequence[Input]) -> dict[dims.Atom, int] | None:
