@@ -268,8 +268,6 @@ def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(args.pos) + len(args.kw) < 3:
         return unknown_tensor("the positions where a condition holds", site, *args.pos)
     made = combine([*args.pos, *args.kw.values()], site)
-    chosen = [v.dtype for v in args.all()[1:] if isinstance(v, Tensor)]
-    made = replace(made, dtype=chosen[0]) if chosen else made
     for v in args.pos[1:]:
         if isinstance(v, Tensor) and v.shape == made.shape:
             made = _in_place_of(v, made)  # a masked choice keeps rows in their places
