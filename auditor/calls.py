@@ -272,8 +272,8 @@ def _written_unread(it: Interpreter, values: Iterable[Value], reason: str, site:
     for v in values:
         if isinstance(v, Tensor) and it.events is not None and (in_place or (v.base is not None and v.base.watched)):
             it.events.written(v, site, None, unclear=f"is handed to code that nobody can read: {reason}")
-        elif isinstance(v, Seq):
-            _written_unread(it, v.items, reason, site, in_place)
+        elif isinstance(v, (Seq, Union)):
+            _written_unread(it, v.items if isinstance(v, Seq) else v.options, reason, site, in_place)
 
 
 def taint(it: Interpreter, args: Args, cause: Unknown) -> None:

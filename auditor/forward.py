@@ -52,7 +52,8 @@ def evaluate(
     `example` is what the dimensions of the inputs were when `torch.jit.trace` ran, as far as it is known; None for a
     module that is not traced.
     """
-    events = Events(example=example)
+    rows = any(dims.depends_on_query(d) for i in inputs if i.tensor is not None for d in i.tensor.shape or ())
+    events = Events(example, symbolic=rows)
     if not isinstance(module, Instance):
         reason = (
             module

@@ -30,6 +30,7 @@ from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
 from auditor.torch.rows import NOT_THE_QUERYS
 from auditor.values import (
+    NONE,
     Class,
     Const,
     Function,
@@ -556,6 +557,10 @@ def query_axis(i: Declared) -> int:
     return 0 if len(shape) == 1 else 1
 
 
+def _is_hint(v: Value | None) -> bool:
+    return isinstance(v, Instance) and text_of(v.attrs.get("name", NONE)) == "AUTO"
+
+
 def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
     if q is None:
         if d.more is not None:
@@ -575,6 +580,8 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
     flags = merge_flags([v for v in (q.source, q.value, found.source if found else None) if v is not None])
     places = evidence(d.site, q.source, found.source if found else None, q.value)
     if found is not None and found.dynamic:
+        if _is_hint(found.source) and isinstance(q.value, Tensor) and q.value.shape and q.value.shape[axis] == 1:
+            return Fact(Query(False, (1,)), places, flags=flags)  # `Dim.AUTO` leaves what is 1 in the example at 1
         return Fact(Query(True), places, flags=flags)
     if found is not None and found.widths:
         return Fact(Query(False, found.widths), places, flags=flags)
@@ -627,7 +634,7 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
         rows = {
             a
             for a, x in (i.axes or {}).items()
-            if shared is not None and x.source is shared.source and x.source is not None
+            if shared is not None and x.source is not None and _same_dimension(x, shared)
         }
         if i is q:
             rows.add(query_axis(i))
@@ -636,6 +643,11 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
         tensor = symbolic(i.value, rows, axes, name, width, traced=traced)
         out.append(Input(name, i.value, tensor, n))
     return tuple(out)
+
+
+def _same_dimension(a: Dimension, b: Dimension) -> bool:
+    """Whether two axes have one length: by one dimension, or by two of `torch.export` with one name."""
+    return a.source is b.source or (a.label == b.label != "" and not _is_hint(a.source))
 
 
 def _example(d: Declaration, inputs: Sequence[Input]) -> dict[dims.Atom, int] | None:
@@ -744,13 +756,17 @@ def _channels_last(shape: tuple[dims.Dim, ...]) -> tuple[dims.Dim, ...]:
     return shape
 
 
+_FEWEST = 16
+"""A head with as few outputs classifies: no tokenizer has so small a vocabulary."""
+
+
 def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     """Logits are as wide as a vocabulary; hidden states are as wide as the embeddings that came in."""
     assert value.shape is not None
     width = value.shape[-1]
     label = set(words(name))
     vocabulary = "vocab" in str(width).lower()
-    if isinstance(width, int) and width <= 2:
+    if isinstance(width, int) and width <= _FEWEST:
         return False
     if vocabulary:
         return True

@@ -166,8 +166,8 @@ def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Sit
     obj = Instance(cls, places=(site,) if site else (), flags=it.conditions)
     if isinstance(new, Function):
         obj.taint = Unknown(f"`__new__` of `{cls.name}` is not evaluated", places=(site,) if site else ())
-    elif isinstance(base := unread_base(cls), Unknown) and base.name == METACLASS:
-        obj.taint = base
+    else:
+        obj.taint = next((c for c in mro(cls) if isinstance(c, Unknown) and c.name == METACLASS), None)
     if isinstance(cls, Class) and cls.dataclass_fields and "__init__" not in cls.env.names:
         _fill_fields(it, obj, cls, args, site)
         post, _ = class_lookup(cls, "__post_init__")

@@ -98,7 +98,9 @@ def _each_set(program: Value) -> list[Value]:
     """The program once for each set of example inputs that it may have been exported with."""
     if not isinstance(program, Instance) or not isinstance(program.payload, Program):
         return [program]
-    return [Instance(program.cls, program.attrs, p, places=program.places) for p in program.payload.each()]
+    return [
+        Instance(program.cls, program.attrs, p, program.taint, places=program.places) for p in program.payload.each()
+    ]
 
 
 def _first_cache(names: Value | None) -> Value | None:

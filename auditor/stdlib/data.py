@@ -51,6 +51,8 @@ def _math(name: str, function: Callable[..., Any]) -> Native:
             baked: Value | None = it.events.bakes(Seq("tuple", args.pos), site, f"math.{name}()")
             if baked is not None:
                 return baked
+        if name in ("fmod", "remainder") and len(args.pos) == 2:
+            return operators.binary("%", args.pos[0], args.pos[1])
         if name in ("ceil", "floor") and isinstance(args.pos[0], Num):
             return args.pos[0]
         return operators.unknown_from(f"math.{name} of a number that is not known", kind, *args.pos, name=name)
@@ -183,7 +185,22 @@ _NAMES = builtin_names()
 NATIVES: dict[str, Value] = {
     **{
         f"math.{n}": _math(n, getattr(math, n))
-        for n in ("sqrt", "ceil", "floor", "log", "log2", "exp", "pow", "prod", "gcd", "cos", "sin", "isqrt")
+        for n in (
+            "sqrt",
+            "ceil",
+            "floor",
+            "log",
+            "log2",
+            "exp",
+            "pow",
+            "prod",
+            "gcd",
+            "cos",
+            "sin",
+            "isqrt",
+            "fmod",
+            "remainder",
+        )
     },
     "math.pi": Const(math.pi),
     "math.inf": Const(math.inf),

@@ -41,8 +41,9 @@ class Events:
 
     A Python number that is made of a dimension or of a tensor is then a constant, and a branch on one is taken once.
 
-    What was made before `started` was there before `forward` ran, and so was what was made in one of the intervals
-    `outside`: statements of a module that were evaluated when a name of it was looked up.
+    `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
+    and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
+    of it was looked up.
     """
 
     example: Example | None = None
@@ -50,6 +51,7 @@ class Events:
     row_kernels: list[tuple[Site, str]] = field(default_factory=list)
     baked: list[tuple[Site, str]] = field(default_factory=list)
     experts: list[Site] = field(default_factory=list)
+    symbolic: bool = False
     started: int = field(default_factory=serial)
     outside: list[tuple[int, int]] = field(default_factory=list)
     _kept: dict[int, Storage] = field(default_factory=dict)
@@ -111,6 +113,8 @@ class Events:
         own = isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
         wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
         unclear = unclear or _unclear(target, key, value, whole)
+        if not unclear and self.symbolic and not whole and key is not None and _as_ever(value):
+            unclear = "is written in as many rows whatever the query"
         self.writes.append(Write(target.base, site, wraps, whole, own, unclear))
 
     def kept(self, name: str, site: Site) -> None:
@@ -171,9 +175,22 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
     return ""
 
 
+def _as_ever(value: Value | None) -> bool:
+    """Whether a tensor has one shape in every call; a single number says nothing."""
+    return isinstance(value, Tensor) and bool(value.shape) and all(isinstance(d, int) for d in value.shape or ())
+
+
 def _chosen(key: Value | None) -> bool:
-    if isinstance(key, (Seq, Union)):
-        return any(map(_chosen, key.items if isinstance(key, Seq) else key.options))
+    """Whether a condition or a bound chooses a position; where a slice ends says nothing of it."""
+    if isinstance(key, Seq):
+        return any(map(_chosen, key.items[:1] if key.kind == "slice" else key.items))
+    if isinstance(key, Union):
+        found = [as_dim(o) for o in key.options]
+        return any(map(_chosen, key.options)) or any(isinstance(d, dims.Poly) and d.flexible for d in found)
+    if isinstance(key, Num):
+        alone = len(key.dim.terms) == 1
+        made = [a.made[0] for a in key.dim.atoms if a.made is not None]
+        return key.dim.flexible and ("min" in made or (alone and "either" in made))
     return isinstance(key, Tensor) and "chosen" in key.tags
 
 
@@ -184,7 +201,7 @@ def _unread(key: Value | None) -> Unknown | None:
             return next((u for u in map(_unread, items) if u is not None), None)
         case Tensor(reason=Unknown() as reason) if reason.kind != "data":
             return reason
-        case Unknown() if key.kind not in ("int", "data"):
+        case Unknown() if key.kind not in ("int", "data") or key.flexible:
             return key
     return None
 

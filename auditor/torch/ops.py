@@ -162,9 +162,15 @@ def flip(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """Bounded values: of positions, two may be the same then."""
+    """Values with a bound from above: of positions, two may be the same then."""
     made = broadcasting(it, args, site)
     return tagged(made, "chosen") if isinstance(made, Tensor) and made.dtype.startswith(("int", "uint")) else made
+
+
+def clamped_between(it: Interpreter, args: Args, site: Site | None) -> Value:
+    most = args.get(2, "max")
+    bounded = most is not None and not (isinstance(most, Const) and most.value is None)
+    return (clamped if bounded else broadcasting)(it, args, site)
 
 
 def combine(values: Sequence[Value], site: Site | None) -> Tensor:
@@ -216,6 +222,7 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     if op == "@":
         return matmul(it, Args([a, b]), site)
     made = combine([a, b], site)
+    _meets_fixed_rows(it, a, b, site)
     if op in ("%", "&") or (op == "-" and isinstance(b, Tensor) and "floored" in b.tags):
         made = tagged(made, "wraps")
     elif op == "//":
@@ -229,6 +236,17 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
         made.data = operators.binary(op, a.data, b)
     return made
+
+
+def _meets_fixed_rows(it: Interpreter, a: Value, b: Value, site: Site | None) -> None:
+    """As many rows as the query are combined with a fixed number of rows: the program works for that number only."""
+    if it.events is None or site is None or not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        return
+    for x, y in zip(reversed(a.shape or ()), reversed(b.shape or ()), strict=False):
+        for rows_, fixed in ((x, y), (y, x)):
+            if dims.depends_on_query(rows_) and isinstance(fixed, int) and fixed > 1:
+                it.events.baked.append((site, f"{text(a.shape or ())} meets {text(b.shape or ())}"))
+                return
 
 
 def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -250,15 +268,15 @@ def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(args.pos) + len(args.kw) < 3:
         return unknown_tensor("the positions where a condition holds", site, *args.pos)
     made = combine([*args.pos, *args.kw.values()], site)
-    chosen = [v.dtype for v in args.all()[1:] if isinstance(v, Tensor)]
-    made = replace(made, dtype=chosen[0]) if chosen else made
     for v in args.pos[1:]:
         if isinstance(v, Tensor) and v.shape == made.shape:
             made = _in_place_of(v, made)  # a masked choice keeps rows in their places
-    made.dtype = next((v.dtype for v in (*args.pos[1:], *args.kw.values()) if isinstance(v, Tensor)), "float32")
-    condition = args.get(0, "condition")
+    given = (args.get(0, "condition"), args.get(1, "input"))  # `t.where(condition, other)` has it second
+    condition = next((c for c in given if isinstance(c, Tensor) and c.dtype == "bool"), given[0])
+    chosen = [v for v in (*args.pos, *args.kw.values()) if isinstance(v, Tensor) and v is not condition]
+    made.dtype = chosen[0].dtype if chosen else "float32"
     if condition is not None:
-        made = rows.masked(it, made, condition, *(v for v in args.pos[1:] if v is not condition))
+        made = rows.masked(it, made, condition, *(v for v in args.pos if v is not condition))
     if any(isinstance(v, Tensor) and v.dtype.startswith(("int", "uint")) for v in args.pos[1:]):
         return tagged(made, "chosen")
     return made
@@ -273,7 +291,7 @@ def in_place(op: Op) -> Op:
             partial = op is scattered
             given = [a for a in args.pos[1:] if isinstance(a, (Seq, Tensor, Unknown)) and partial]
             key = next((a for a in given if isinstance(a, Unknown)), given[0] if given else None)
-            own = op in (broadcasting, added, scaled, subtracted, clamped)
+            own = op in (broadcasting, added, scaled, subtracted, clamped, clamped_between)
             value = args.pos[1] if op is copy_shape and len(args.pos) > 1 else t if own else None
             it.events.written(t, site, key if partial else None, value)
         made = op(it, args, site)
