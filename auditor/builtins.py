@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from auditor import dims, families, operators
+from auditor import dims, documents, families, operators
 from auditor.containers import iterate, length
 from auditor.expressions import format_value, unique, update_mapping
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
@@ -595,11 +595,11 @@ def _vars(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _read_config(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     assert isinstance(obj, Instance)
-    return Instance(CONFIG_FILE, dict(obj.attrs))
+    return Instance(CONFIG_FILE, dict(obj.attrs), places=obj.places, flags=obj.flags)
 
 
 CONFIG_FILE = NativeClass("file", {"read": _read_config, "close": lambda it, args, site: NONE})
-"""A checkpoint's configuration, opened: `json.load` of it, or `json.loads` of its text, gives its data."""
+"""A configuration, opened: `json.load` of it, or `json.loads` of its text, gives its data."""
 
 
 def _open(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -607,6 +607,11 @@ def _open(it: Interpreter, args: Args, site: Site | None) -> Value:
     it.may_raise("FileNotFoundError")
     if name.endswith("config.json") and it.loader.checkpoints.text(name) is not None:
         return Instance(CONFIG_FILE, {"name": Const(name)})
+    mode = text_of(args.get(1, "mode") or Const("r"))
+    if mode is None or set(mode) & set("wax+*"):
+        it.written.add(name)
+    elif documents.find(it, name) is not None:
+        return Instance(CONFIG_FILE, {"document": Const(name)}, places=_here(site), flags=args.pos[0].flags)
     return Unknown(
         f"the contents of the file `{name}` are read at run time", f"open({name})", "file", places=_here(site)
     )

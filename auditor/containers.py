@@ -183,6 +183,8 @@ def _sequence_item(it: Interpreter, obj: Seq, key: Value, site: Site) -> Value:
             tail = next((n for n, i in enumerate(reversed(obj.items)) if isinstance(i, Star)), len(obj.items))
             if -key.value <= tail:
                 return obj.items[key.value]
+    if isinstance(key, Const) and isinstance(key.value, str):
+        raise RaiseSignal("TypeError")
     options = _distinct(obj)
     if obj.rest is not None or not options:
         return operators.unknown_from("an item of a sequence that is not known", "", obj.rest or obj, key)

@@ -119,6 +119,7 @@ class Interpreter:
 
     `poison` is set when something was replaced that any module may use; `captured` counts exported and traced programs.
     `rewired` are functions whose code, defaults or globals the script has changed.
+    `written` holds the names of files that the script writes.
     """
 
     meaning: Meaning
@@ -147,6 +148,7 @@ class Interpreter:
     outputs_sought: bool = False
     rewired: dict[int, tuple[Function, Unknown]] = field(default_factory=dict)
     imported: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
     broke: set[bool] = field(default_factory=set)
     flagged: dict[int, tuple[Value, frozenset[str], dict[str, Value] | None]] = field(default_factory=dict)
 

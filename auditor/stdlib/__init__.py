@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from auditor.stdlib import argparse_model, commands, concurrency, data, files, functions, managers, processes
+from auditor.stdlib import (
+    argparse_model,
+    commands,
+    concurrency,
+    configurations,
+    data,
+    files,
+    functions,
+    hydra,
+    managers,
+    processes,
+)
 from auditor.values import Value
 
 NATIVES: dict[str, Value] = {
@@ -12,6 +23,8 @@ NATIVES: dict[str, Value] = {
     **concurrency.NATIVES,
     **functions.NATIVES,
     **data.NATIVES,
+    **configurations.NATIVES,
+    **hydra.NATIVES,
     **managers.NATIVES,
     **processes.NATIVES,
 }

@@ -14,6 +14,7 @@ from auditor.containers import ZERO, iterate
 from auditor.expressions import put, update_mapping
 from auditor.interpreter import Interpreter
 from auditor.places import Site
+from auditor.stdlib.configurations import loaded
 from auditor.values import (
     NONE,
     Args,
@@ -78,6 +79,9 @@ def plain_value(data: Any, depth: int = 0, site: Site | None = None) -> Value:
 
 def _json_loads(it: Interpreter, args: Args, site: Site | None) -> Value:
     text = args.pos[0]
+    document = loaded(it, text, site)
+    if document is not None:
+        return document
     if isinstance(text, Instance) and "name" in text.attrs:
         found = it.loader.checkpoints.data(text_of(text.attrs["name"]) or "*")
         if found is not None:

@@ -5,12 +5,26 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable
 
-from auditor import operators
+from auditor import documents, operators
 from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
 from auditor.joins import union
 from auditor.places import Site
-from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Pattern, Seq, Star, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    TRUE,
+    Args,
+    Const,
+    Instance,
+    Native,
+    NativeClass,
+    Pattern,
+    Seq,
+    Star,
+    Unknown,
+    Value,
+    text_of,
+)
 
 Handler = Callable[[Interpreter, Args, "Site | None"], Value]
 
@@ -94,11 +108,26 @@ def _read_text(it: Interpreter, args: Args, site: Site | None) -> Value:
     )
     if found is not None:
         return Instance(CONFIG_TEXT, payload=Const(found[1]), attrs={"name": Const(path_text(args.pos[0]))})
+    name = path_text(args.pos[0])
+    if documents.find(it, name) is not None:
+        return Instance(CONFIG_TEXT, attrs={"document": Const(name)}, flags=args.pos[0].flags)
     return _unknown("str", "the contents of")(it, args, site)
 
 
+def _is_file(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A file that the tree holds is there; of any other nobody knows."""
+    if documents.find(it, path_text(args.pos[0])) is not None:
+        return TRUE
+    return _unknown("bool", "whether there is a file")(it, args, site)
+
+
+def _write(it: Interpreter, args: Args, site: Site | None) -> Value:
+    it.written.add(path_text(args.pos[0]))
+    return NONE
+
+
 CONFIG_TEXT = NativeClass("str")
-"""The text of a checkpoint's configuration: `json.loads` of it gives data that is cited by its lines."""
+"""The text of a configuration: `json.loads` of it gives data that is cited by its lines."""
 
 
 def _listing(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -141,8 +170,8 @@ PATH = NativeClass(
         "expanduser": _same,
         "with_name": _with_name,
         "with_suffix": _with_suffix,
-        "exists": _unknown("bool", "whether there is a file"),
-        "is_file": _unknown("bool", "whether there is a file"),
+        "exists": _is_file,
+        "is_file": _is_file,
         "is_dir": _unknown("bool", "whether there is a folder"),
         "read_text": _read_text,
         "read_bytes": _unknown("bytes", "the contents of"),
@@ -154,8 +183,8 @@ PATH = NativeClass(
         "touch": _nothing,
         "unlink": _nothing,
         "rmdir": _nothing,
-        "write_text": _nothing,
-        "write_bytes": _nothing,
+        "write_text": _write,
+        "write_bytes": _write,
         "symlink_to": _nothing,
         "rename": _same,
         "relative_to": _relative,
@@ -231,8 +260,8 @@ NATIVES: dict[str, Value] = {
     "os.path.expandvars": Native("expandvars", _text(lambda t: t if "$" not in t else "*")),
     "os.path.splitext": Native("splitext", _splitext),
     "os.path.split": Native("split", _split),
-    "os.path.exists": Native("exists", _unknown("bool", "whether there is a file")),
-    "os.path.isfile": Native("isfile", _unknown("bool", "whether there is a file")),
+    "os.path.exists": Native("exists", _is_file),
+    "os.path.isfile": Native("isfile", _is_file),
     "os.path.isdir": Native("isdir", _unknown("bool", "whether there is a folder")),
     "os.fspath": Native("fspath", _text(lambda t: t)),
     "os.getcwd": Native("getcwd", lambda it, args, site: Pattern("*")),

@@ -38,6 +38,7 @@ from auditor.values import (
     Unknown,
     Value,
     merge_flags,
+    merge_places,
     number,
     serial,
     text_of,
@@ -879,7 +880,10 @@ def _made(it: Interpreter, given: Sequence[Value], args: Args, site: Site | None
     target = sizes(it, given, site)
     if target is None:
         return unknown_tensor("a tensor made with sizes that are not known", site, *given)
-    made = Tensor(tuple(target), dtype_of(args) or "float32", places=(site,) if site else (), flags=_flags(given))
+    places: tuple[Site, ...] = (site,) if site else ()
+    if it.events is None:  # an example input: its sizes are told back to where they stand
+        places = merge_places(places, *(v.places for s in given for v in flatten_items(s)))
+    made = Tensor(tuple(target), dtype_of(args) or "float32", places=places, flags=_flags(given))
     if any(isinstance(d, dims.Poly) and d.wraps for d in target):
         made = tagged(made, "wraps")
     return made
