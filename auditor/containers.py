@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from auditor import operators
+from auditor.assumptions import way_to
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, join_all, maybe_absent, union
+from auditor.joins import Absent, join_all, maybe_absent, same, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -16,6 +17,7 @@ from auditor.values import (
     External,
     ExternalObject,
     Instance,
+    Key,
     Mapping,
     Native,
     NativeClass,
@@ -126,7 +128,7 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
             k = key_of(key)
             it.may_raise("KeyError")
             return (
-                obj.child(f"[{k[1]!r}]")
+                obj.child(f"[{k[1]!r}]", number=_atoms(k))
                 if k
                 else operators.unknown_from(
                     obj.reason, "data" if obj.kind == "data" else "", obj, key, name=f"{obj.name}[?]"
@@ -145,6 +147,11 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
         case Class() | NativeClass() | External() | Native():
             return obj  # a generic alias: list[int], Sequence[str]
     return operators.unknown_from("an item of a value that has none", "", obj)
+
+
+def _atoms(key: Key) -> str:
+    """Which numbers go into a key: those of two loops may have the same name."""
+    return " ".join(str(a.number) for a in sorted(key[1].atoms, key=lambda a: a.number)) if key[0] == "dim" else ""
 
 
 def _bounds(key: Seq, length: int) -> slice | None:
@@ -178,7 +185,10 @@ def _sequence_item(it: Interpreter, obj: Seq, key: Value, site: Site) -> Value:
     options = _distinct(obj)
     if obj.rest is not None or not options:
         return operators.unknown_from("an item of a sequence that is not known", "", obj.rest or obj, key)
-    return union(options)
+    found = union(options)
+    if not obj.exact:
+        it.assumed.hand_out((found,), way_to(key))
+    return found
 
 
 def _distinct(obj: Seq) -> list[Value]:
@@ -286,9 +296,7 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             elif isinstance(key, Seq) and key.kind == "slice":
                 _set_slice(it, obj, key, value, site)
             else:
-                obj.items = [
-                    union([i, value]) if not isinstance(i, Star) else Star((*i.items, value)) for i in obj.items
-                ]
+                obj.items = [union([i, value]) if not isinstance(i, Star) else _with(i, value) for i in obj.items]
         case Tensor():
             if it.events is not None:
                 it.events.written(obj, site, key, value)
@@ -302,6 +310,12 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             set_item(it, inner, key, value, site)
         case Instance():
             it.call(it.get(obj, "__setitem__", site), Args([key, value]), site)
+
+
+def _with(repeated: Star, value: Value) -> Star:
+    """One of the repeated items is `value` now."""
+    known = any(same(i, value) for i in repeated.items)
+    return repeated if known else Star((*repeated.items, value), repeated.count)
 
 
 def _set_and_go_on(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) -> None:
@@ -379,7 +393,8 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
         case Seq():
             if value.exact:
                 return Const(len(value.items), places=value.places, flags=value.flags)
-            return _memo_length(value)
+            count = value.count
+            return number(count, (value,)) if count is not None else _memo_length(value)
         case Mapping():
             if value.rest is not None:
                 return value.rest.child(".len", "int")
