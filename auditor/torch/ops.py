@@ -139,7 +139,12 @@ def spreads(t: Tensor, shape: Shape) -> bool:
     """
     if not t.cuts or t.shape is None or t.dtype.startswith(("int", "uint", "bool")):
         return False
-    return any(map(dims.depends_on_query, shape)) and not any(map(dims.depends_on_query, t.shape))
+    return any(map(dims.depends_on_query, shape)) and not any(map(_surely_rows, t.shape))
+
+
+def _surely_rows(d: Dim) -> bool:
+    """Whether a dimension depends on the query whichever way was taken."""
+    return all(map(dims.depends_on_query, dims.alternatives(d)))
 
 
 def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | None) -> Value:

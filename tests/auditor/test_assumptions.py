@@ -196,6 +196,17 @@ OTHER_ANSWER = {
         "            if i > 0:\n                if seen[-1].wide:\n                    if not layer.wide:\n"
         f"                        {CUT}\n            seen = [layer]\n" + CALLS
     ),
+    "it deep in an object": two_kinds(
+        "            if i > 0:\n                if self.box.inner.kept.wide:\n                    if not layer.wide:\n"
+        f"                        {CUT}\n            self.box.inner.kept = layer\n" + CALLS,
+        MAKE,
+        TAKE,
+        (
+            "        self.norm = nn.LayerNorm(HIDDEN)\n",
+            "        self.norm = nn.LayerNorm(HIDDEN)\n        self.box = nn.Module()\n"
+            "        self.box.inner = nn.Module()\n",
+        ),
+    ),
     "it by its number": two_kinds(
         "            one = self.layers[i]\n            if i > 0:\n                if before.wide:\n"
         f"                    if not one.wide:\n                        {CUT}\n            before = one\n" + CALLS
@@ -246,6 +257,21 @@ OTHER_ANSWER = {
             HEAD,
             "        for other in self.layers:\n            if self.first.wide:\n                if not other.wide:\n"
             f"                    {CUT}\n" + HEAD,
+        ),
+    ),
+    "an element kept in an object": two_kinds(
+        CALLS,
+        MAKE,
+        TAKE,
+        (
+            "        self.norm = nn.LayerNorm(HIDDEN)\n",
+            "        self.norm = nn.LayerNorm(HIDDEN)\n        self.box = nn.Module()\n"
+            "        self.box.inner = nn.Module()\n        self.box.inner.first = self.layers[0]\n",
+        ),
+        (
+            HEAD,
+            "        for other in self.layers:\n            if self.box.inner.first.wide:\n"
+            f"                if not other.wide:\n                    {CUT}\n" + HEAD,
         ),
     ),
     "an element given to a function": two_kinds(
