@@ -226,9 +226,9 @@ def _import_from(it: Interpreter, node: cst.ImportFrom, frame: Frame) -> Signal:
     if isinstance(node.names, cst.ImportStar):
         it.loader.import_star(it, dotted, level, frame, site)
         return None
-    for alias in node.names:
-        name = alias.name.value if isinstance(alias.name, cst.Name) else ""
-        value = it.loader.import_from(it, dotted, level, name, frame.module, site)
+    names = [a.name.value if isinstance(a.name, cst.Name) else "" for a in node.names]
+    for alias, name in zip(node.names, names, strict=True):
+        value = it.loader.import_from(it, dotted, level, name, frame.module, site, names)
         assign(it, alias.asname.name if alias.asname is not None else alias.name, value, frame)
     return None
 
