@@ -377,5 +377,7 @@ def _join_items(a: tuple[list[Value], Unknown | None], b: tuple[list[Value], Unk
     extra = long[len(short) :]
     if all(isinstance(e, Star) for e in extra):
         return [*head, *extra], a[1] or b[1]
+    if all(isinstance(e, (Star, Instance)) for e in extra):  # objects that may be there; names must not be guessed
+        return [*head, *(e if isinstance(e, Star) else Star((e,)) for e in extra)], a[1] or b[1]
     places, flags = merge_places(*(e.places for e in extra)), merge_flags(extra)
     return head, Unknown("items appended on one of two ways only", places=places, flags=flags or NO_FLAGS)

@@ -378,14 +378,14 @@ class Loader:
         self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None
     ) -> Value:
         from auditor.calls import spoil, unread
-        from auditor.torch.modules import find_module, kept_module
+        from auditor.torch.modules import find_module, kept_module, unknown_module
 
         dotted = function.dotted
         known = self.patched.get(dotted) or self.natives.get(dotted)
         if known is not None and known is not function:
             return it.call(known, args, site)
         if dotted in self.keeps_module or "*." + dotted.rsplit(".", 1)[-1] in self.keeps_module:
-            module = kept_module(args)
+            module = kept_module(args) or unknown_module(args)
             if module is not None:
                 return module
         last = dotted.rsplit(".", 1)[-1]

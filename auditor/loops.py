@@ -126,7 +126,7 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal],
         early = [(s, {**now, **c}) for s, c in worlds[:-1]]
         it.heap.undo(frame)
         it.rounds.add(parts, inner.reached)
-        kept = bool(parts) and any(parts.in_content(o, c, _read(unseen, o)) for o, c in now.values())
+        kept = bool(parts) and any(parts.in_content(o, c, _read(unseen, o)) for o, c in now.values() if not _grew(o, c))
         if kept:
             it.rounds.share(parts)
         if failed is not None:
@@ -173,6 +173,11 @@ def _kept_before(parts: Parts, unseen: Unseen) -> bool:
     return False
 
 
+def _grew(obj: Any, content: Any) -> bool:
+    """Whether a round has added to a list and no more: of unknown length then, it tells when it gives an element."""
+    return isinstance(obj, Seq) and all(a is b for a, b in zip(obj.items, content[0], strict=False))
+
+
 def _read(unseen: Unseen, obj: Any) -> frozenset[str] | None:
     """The names of a scope that a round may read before it binds them; None for any."""
     return carried(unseen.head[0]) if unseen.head is not None and unseen.head[1] is obj else None
@@ -187,9 +192,12 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
     ):
         grown = tuple(new[0][len(old[0]) :])
         if any(isinstance(g, Star) for g in grown) or any(isinstance(o, Star) for o in old[0]):
-            seen = [i for o in [*old[0], *grown] if isinstance(o, Star) for i in o.items]
-            fresh = [g for g in grown if not isinstance(g, Star) and not any(congruent(g, s) for s in seen)]
-            if not fresh and old[0]:
+            each = [i for g in grown for i in (g.items if isinstance(g, Star) else (g,))]
+            if not old[0]:
+                return [Star((i,)) for i in each], new[1]
+            seen = [i for o in old[0] if isinstance(o, Star) for i in o.items]
+            fresh = [i for i in each if not any(congruent(i, s) for s in seen)]
+            if not fresh:
                 return old
             return old[0], new[1] or Unknown(
                 "items appended in a loop of unknown length", places=merge_places(*(f.places for f in fresh))

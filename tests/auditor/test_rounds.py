@@ -269,3 +269,28 @@ ENDS = {
 def test_a_tensor_on_one_way_and_a_tuple_on_the_other(tmp_path: Path, name: str) -> None:
     eligible = judged(tmp_path, mutate(EXPORTER, FLAG, (RETURN, ENDS[name]))).verdict is Verdict.ELIGIBLE
     assert eligible is (name == "eligible")
+
+
+# -- objects that a list may have -----------------------------------------------------------------------------------
+
+PICKED = 'picked = [layer for layer in model.layers if layer.kind == "wide"]'
+KIND = (
+    "        self.out = nn.Linear(HIDDEN, HIDDEN)\n",
+    "        self.out, self.kind = nn.Linear(HIDDEN, HIDDEN), KIND\n",
+)
+
+
+def picked(*lines: str) -> str:
+    return made(PICKED, *lines, edits=(KIND, ("import argparse\n", 'import argparse\nKIND = input("kind")\n')))
+
+
+def test_elements_that_are_picked_by_an_unknown_condition(tmp_path: Path) -> None:
+    assert judged(tmp_path, picked("for layer in picked:", "    layer.out = Wrapped(layer.out)")).says() == "eligible"
+    cut = picked("for layer in picked:", "    layer.out = Cut(layer.out)")
+    assert judged(tmp_path / "cut", cut).verdict is Verdict.UNRESOLVED
+
+
+def test_a_name_that_a_list_may_have_is_not_taken_for_one(tmp_path: Path) -> None:
+    states = 'STATES = ["keyCache", "valueCache"]'
+    maybe = mutate(EXPORTER, (states, 'STATES = ["keyCache"]\nif input("both"):\n    STATES.append("valueCache")'))
+    assert judged(tmp_path, maybe).verdict is Verdict.UNRESOLVED
