@@ -40,7 +40,9 @@ _MAX_RECURSION = 24
 _PROGRAMS = ("torch.export.ExportedProgram", "coreai", "coremltools.models")
 """Classes of ours whose objects are a graph: code that nobody can read may edit one."""
 _MOST_TAINTED = 2_000
-_READS = frozenset({"get", "pop", "copy", "items", "keys", "values", "to_dict", "item", "tolist"})
+_READS = frozenset(
+    {"get", "pop", "copy", "items", "keys", "values", "to_dict", "item", "tolist", "get_tensor", "get_slice"}
+)
 """Methods of plain data that give plain data."""
 
 
@@ -171,6 +173,10 @@ def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Val
             return it.loader.call_external(
                 it, External(f"{function.dotted}()", places=function.places), args, site, function
             )
+        case Unknown(kind="data", of=Unknown() as whole):
+            method = it.meaning.method_of_data(it, whole, function.name.rpartition(".")[2], site)
+            if method is not None:
+                return call(it, method, args, site)
     return unread(it, function, args, site)
 
 
@@ -214,6 +220,7 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
     )
     taint(it, args, Unknown(reason, places=places))
     operated(it, function, args, site)
+    it.assumed.forget()
     if site is not None and not reads:
         last = name.removesuffix(".default").rpartition(".")[2]
         _written_unread(it, args.all(), reason, site, last.endswith("_") and not last.endswith("__"))
@@ -402,7 +409,7 @@ def call_function(it: Interpreter, f: Function, args: Args, site: Site | None) -
     it.active[id(f.node)] = depth + 1
     if site is not None:
         it.stack.append(site)
-    conditions, mark = it.conditions, len(it.heap.pending)
+    conditions, mark, known = it.conditions, len(it.heap.pending), len(it.assumed.made)
     worlds: list[tuple[Any, Any]]
     try:
         signal = it.run_block(f.node.body.body, frame)
@@ -416,6 +423,7 @@ def call_function(it: Interpreter, f: Function, args: Args, site: Site | None) -
         it.depth -= 1
         it.active[id(f.node)] = depth
         it.conditions = conditions
+        it.assumed.cut(known)
         if site is not None:
             it.stack.pop()
     if len(worlds) > 1 or worlds[0][1]:

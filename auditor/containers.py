@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from auditor import operators
+from auditor.assumptions import way_to
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, join_all, maybe_absent, union
+from auditor.joins import Absent, join_all, maybe_absent, same, union
 from auditor.objects import class_lookup
 from auditor.places import Site
 from auditor.values import (
@@ -17,6 +18,7 @@ from auditor.values import (
     External,
     ExternalObject,
     Instance,
+    Key,
     Mapping,
     Native,
     NativeClass,
@@ -132,7 +134,7 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
             k = key_of(key)
             it.may_raise("KeyError")
             return (
-                obj.child(f"[{k[1]!r}]")
+                obj.child(f"[{k[1]!r}]", number=_atoms(k))
                 if k
                 else operators.unknown_from(
                     obj.reason, "data" if obj.kind == "data" else "", obj, key, name=f"{obj.name}[?]"
@@ -153,6 +155,11 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
         case Class() | NativeClass() | External() | Native():
             return obj  # a generic alias: list[int], Sequence[str]
     return operators.unknown_from("an item of a value that has none", "", obj)
+
+
+def _atoms(key: Key) -> str:
+    """Which numbers go into a key: those of two loops may have the same name."""
+    return " ".join(str(a.number) for a in sorted(key[1].atoms, key=lambda a: a.number)) if key[0] == "dim" else ""
 
 
 def _bounds(key: Seq, length: int) -> slice | None:
@@ -188,7 +195,10 @@ def _sequence_item(it: Interpreter, obj: Seq, key: Value, site: Site) -> Value:
     options = _distinct(obj)
     if obj.rest is not None or not options:
         return operators.unknown_from("an item of a sequence that is not known", "", obj.rest or obj, key)
-    return union(options)
+    found = union(options)
+    if not obj.exact:
+        it.assumed.hand_out((found,), way_to(key))
+    return found
 
 
 def _distinct(obj: Seq) -> list[Value]:
@@ -296,9 +306,7 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             elif isinstance(key, Seq) and key.kind == "slice":
                 _set_slice(it, obj, key, value, site)
             else:
-                obj.items = [
-                    union([i, value]) if not isinstance(i, Star) else Star((*i.items, value)) for i in obj.items
-                ]
+                obj.items = [union([i, value]) if not isinstance(i, Star) else _with(i, value) for i in obj.items]
         case Unknown():
             from auditor.calls import edited
 
@@ -327,6 +335,12 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
         if it.events is not None:
             part = get_item(it, obj, key, site)
             rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj)
+
+
+def _with(repeated: Star, value: Value) -> Star:
+    """One of the repeated items is `value` now."""
+    known = any(same(i, value) for i in repeated.items)
+    return repeated if known else Star((*repeated.items, value), repeated.count)
 
 
 def _set_and_go_on(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) -> None:
@@ -404,7 +418,8 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
         case Seq():
             if value.exact:
                 return Const(len(value.items), places=value.places, flags=value.flags)
-            return _memo_length(value)
+            count = value.count
+            return number(count, (value,)) if count is not None else _memo_length(value)
         case Mapping():
             if value.rest is not None:
                 return value.rest.child(".len", "int")

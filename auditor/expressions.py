@@ -47,6 +47,8 @@ def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
         if found is not None:
             if env.module is not None and env.module.unread:
                 it.loader.recall(env.module, name)
+            if type(found) is Union and it.assumed.made:
+                found = it.assumed.chosen(found)
             return found if type(found) is not Deleted else _deleted(it, found, frame, node)
         if env.module is not None:
             found = it.loader.name_in(it, env.module, name)
@@ -299,7 +301,7 @@ def _short_circuit(it: Interpreter, left: Value, stop: bool, node: cst.BooleanOp
             return _flagged(it, it.eval(node.right, frame), left)
         maybe = [o for o in left.options if operators.truth(o) is not (not stop)]
         return it.choose([lambda: join_all(maybe), lambda: it.eval(node.right, frame)])
-    known = operators.truth(left)
+    known = it.truth(left)
     if known is stop:
         return left
     if known is not None:
@@ -397,7 +399,7 @@ def _unary(it: Interpreter, node: cst.UnaryOperation, frame: Frame) -> Value:
 
 def _conditional(it: Interpreter, node: cst.IfExp, frame: Frame) -> Value:
     test = it.eval(node.test, frame)
-    known = operators.truth(test)
+    known = it.truth(test)
     if known is None:
         from auditor.statements import narrowed
 
@@ -405,7 +407,8 @@ def _conditional(it: Interpreter, node: cst.IfExp, frame: Frame) -> Value:
             [
                 lambda: narrowed(it, node.test, True, frame, lambda: it.eval(node.body, frame)),
                 lambda: narrowed(it, node.test, False, frame, lambda: it.eval(node.orelse, frame)),
-            ]
+            ],
+            test,
         )
     return _flagged(it, it.eval(node.body if known else node.orelse, frame), test)
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from auditor import dims
+from auditor.assumptions import Assumptions
 from auditor.containers import iterate
 from auditor.dims import Atom, Dim
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
 from auditor.places import Site
+from auditor.rounds import Parts
 from auditor.torch.events import INPUT, Events, Example
-from auditor.torch.modules import call_module
+from auditor.torch.modules import call_module, walk
 from auditor.torch.ops import storage
 from auditor.torch.rows import parts
 from auditor.values import Args, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, text_of
@@ -64,6 +66,8 @@ def evaluate(
     keywords = {i.name: (i.tensor if i.tensor is not None else i.value) for i in inputs}
     saved, conditions, raised, met = it.events, it.conditions, it.maybe_raised, it.sinks.mark()
     it.events, it.conditions, it.maybe_raised = events, frozenset(), []
+    assumed, it.assumed = it.assumed, Assumptions()
+    _share(it, module)
     mark = len(it.heap.pending)
     it.heap.open()
     result: Value
@@ -82,7 +86,7 @@ def evaluate(
     finally:
         it.heap.release(mark)
         it.heap.undo(it.heap.frames.pop())
-        it.events, it.conditions, it.maybe_raised = saved, conditions, raised
+        it.events, it.conditions, it.maybe_raised, it.assumed = saved, conditions, raised, assumed
         it.sinks.rollback(met)
     if isinstance(result, Unknown):
         return Outcome((), events, result)
@@ -119,6 +123,16 @@ def _changed(before: list[Slot], after: list[Slot]) -> list[tuple[Slot, Slot]]:
         return list(zip(before, after[1:] if shifted else after, strict=False))
     now = dict(after)
     return [((n, v), (n, now[n])) for n, v in before if n in now and now[n] is not v]
+
+
+def _share(it: Interpreter, module: Instance) -> None:
+    """The elements of its lists that the module keeps under a name as well (`self.first = self.layers[0]`)."""
+    for _, m in walk(module):
+        for value in m.attrs.values():
+            parts = Parts()
+            it.rounds.add(parts, [value])
+            if parts.spans and not parts.holds(m):
+                it.rounds.share(parts)
 
 
 def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tuple[str, Value]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from auditor import dims
-from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
+from auditor.forward import Input, Outcome, evaluate, named_outputs, query_dim, symbolic
 from auditor.interpreter import Interpreter
 from auditor.objects import class_lookup, mro
 from auditor.places import Site
@@ -164,7 +164,7 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     outcome, concrete = _run(it, d, query_input)
     states = _states(it, d, state_inputs, recurrent, outcome)
     kv = _kv(d, states, others)
-    logits = _logits(d, outcome, query_input, concrete)
+    logits = _logits(it, d, outcome, query_input, concrete)
     kind = _kind(d, states, kv, query_input)
     if kv.value is Kv.IO and _gives_one_output(d, outcome):
         kind = Fact(Kind.OTHER, kv.evidence)  # a cache that is read and does not come out again carries nothing on
@@ -668,27 +668,28 @@ def _example(d: Declaration, inputs: Sequence[Input]) -> dict[dims.Atom, int] | 
 _HIDDEN_NAMES = {"hidden", "embed", "embeds", "embeddings", "features", "feat", "latent", "states", "h", "out", "lm"}
 
 
-def _logits(d: Declaration, outcome: Outcome, q: Declared | None, concrete: bool) -> Fact[Logits]:
+def _logits(it: Interpreter, d: Declaration, outcome: Outcome, q: Declared | None, concrete: bool) -> Fact[Logits]:
     if outcome.reason is not None:
         reason, places = why(outcome.reason, d.site)
         return _by_name(d) or Fact.unknown(reason, *places)
-    name, value = _logits_output(d, outcome)
+    name, value = _logits_output(d, outcome.outputs)
     if value is None:
         return _by_name(d) or Fact.unknown(
             "`forward` gives no tensor that could be followed", d.site.place("export call")
         )
     if isinstance(value, Union):
-        found = [_logits_of(d, name, o, q, concrete, outcome) for o in value.options]
-        if all(f.value is found[0].value for f in found):
+        # one way may return a tensor and another a tuple that begins with it
+        ways = [_logits_output(d, named_outputs(it, o, d.site), name) for o in value.options]
+        found = [_logits_of(d, n, v, q, concrete, outcome) for n, v in ways if v is not None]
+        if len(found) == len(ways) and all(f.value is found[0].value for f in found):
             return found[0]
         return Fact.unknown("the output is one of several", *evidence(d.site, value))
     return _logits_of(d, name, value, q, concrete, outcome)
 
 
-def _logits_output(d: Declaration, outcome: Outcome) -> tuple[str, Value | None]:
+def _logits_output(d: Declaration, outputs: Sequence[tuple[str, Value]], default: str = "") -> tuple[str, Value | None]:
     names = d.output_names or ()
-    outputs = outcome.outputs
-    labelled = [(names[n] if n < len(names) else own, v) for n, (own, v) in enumerate(outputs)]
+    labelled = [(names[n] if n < len(names) else own or default, v) for n, (own, v) in enumerate(outputs)]
     for label, v in labelled:
         if is_logits_name(label):
             return label, v
@@ -799,7 +800,7 @@ def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bo
         if width != 1 and all(r == 1 for r in rows):
             return Fact(Logits.LAST, (*places, *cuts), flags=value.flags)
         return Fact.unknown("with a query of one row nobody can tell whether all rows are kept", *places)
-    if "mixed-rows" in value.tags:
+    if "mixed-rows" in value.tags and not _of_one_row(q):
         return Fact.unknown("one row of the query goes into all rows of the output", *places, *cuts, flags=value.flags)
     if query_dim() in rows and value.tags & NOT_THE_QUERYS:
         reason = "rows of the output are masked, moved or written in part: they may not be those of the query"
@@ -810,6 +811,14 @@ def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bo
         return Fact(Logits.LAST, (*places, *cuts), flags=value.flags)
     left = ", ".join(map(str, rows))
     return Fact.unknown(f"the output keeps [{left}] rows of a query of q", *places, *cuts, flags=value.flags)
+
+
+def _of_one_row(q: Declared | None) -> bool:
+    """Whether the query is pinned to one row, so that there is no other that it could be mixed with."""
+    if q is None or q.axes is None or not isinstance(q.value, Tensor) or q.value.shape is None:
+        return False
+    axis = query_axis(q)
+    return axis not in q.axes and axis < len(q.value.shape) and q.value.shape[axis] == 1
 
 
 # -- marks ------------------------------------------------------------------------------------------------------

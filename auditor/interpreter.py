@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from auditor.assumptions import Assumptions
 from auditor.command_lines import CommandLines
 from auditor.heap import Contents, Heap
 from auditor.joins import join_all, join_contents
 from auditor.modules import Statement
+from auditor.operators import truth
 from auditor.places import Site
+from auditor.rounds import Rounds
 from auditor.values import (
     NO_FLAGS,
     Args,
@@ -111,6 +115,7 @@ class Meaning:
     set: Callable[[Interpreter, Value, str, Value, Site | None], None]
     tensor_attribute: Callable[[Interpreter, Tensor, str, Site | None], Value]
     tensor_binary: Callable[[Interpreter, str, Value, Value, Site | None], Value]
+    method_of_data: Callable[[Interpreter, Unknown, str, Site | None], Value | None]
 
 
 @dataclass(slots=True)
@@ -144,6 +149,8 @@ class Interpreter:
     unknown_loops: int = 0
     poison: Unknown | None = None
     captured: int = 0
+    assumed: Assumptions = field(default_factory=Assumptions)
+    rounds: Rounds = field(default_factory=Rounds)
     chosen_by: list[Value] = field(default_factory=list)
     outputs_sought: bool = False
     rewired: dict[int, tuple[Function, Unknown]] = field(default_factory=dict)
@@ -194,17 +201,22 @@ class Interpreter:
 
     # -- worlds -------------------------------------------------------------------------------------------------
 
-    def fork(self, thunks: Sequence[Callable[[], Signal]]) -> Signal:
+    def fork(self, thunks: Sequence[Callable[[], Signal]], test: Value | None = None) -> Signal:
         """Run each alternative from the same state, then join those that go on.
 
         Alternatives that raise end their world, unless all do. Worlds that leave the scope while others go on are held
-        until the scope ends (`settle`, or the return of the function).
+        until the scope ends (`settle`, or the return of the function). `test` is the condition, when it is true for the
+        first of two alternatives and false for the second: when only one goes on, its answer holds from there.
         """
         worlds: list[tuple[Signal, Contents]] = []
         errors: list[tuple[RaiseSignal, Contents]] = []
-        for thunk in thunks:
+        going: list[bool] = []
+        known = len(self.assumed.made)
+        for number, thunk in enumerate(thunks):
             mark = len(self.heap.pending)
             self.heap.open()
+            if test is not None:
+                self.assumed.assume(test, number == 0)
             try:
                 signal = thunk()
             except RaiseSignal as error:
@@ -219,12 +231,16 @@ class Interpreter:
             if failed is not None:
                 errors.append((failed, now))
             worlds += [(s, {**now, **c}) for s, c in found]
+            going += [number == 0 for s, _ in found if s is None]
             self.heap.undo(frame)
+            self.assumed.cut(known)
         if not worlds:
             raise errors[0][0]
         for one, contents in errors if self.maybe_raised else ():
             self.may_raise(one, contents)
-        return self._merge(worlds, ())
+        if test is not None and len(going) == 1:
+            self.assumed.assume(test, going[0])
+        return self._merge(worlds, (), test if going == [True, False] else None)
 
     def may_raise(self, error: RaiseSignal | str, contents: Contents | None = None) -> None:
         """Record what the code may raise here, where a `try` may catch it. `contents` differ from the current state."""
@@ -244,12 +260,14 @@ class Interpreter:
             return None if signal in consumed else signal
         return self._merge(worlds, consumed)
 
-    def _merge(self, worlds: list[tuple[Signal, Contents]], consumed: tuple[Jump, ...]) -> Signal:
+    def _merge(
+        self, worlds: list[tuple[Signal, Contents]], consumed: tuple[Jump, ...], test: Value | None = None
+    ) -> Signal:
         base: Contents = {key: (obj, obj.snapshot()) for _, c in worlds for key, (obj, _) in c.items()}
         on = [c for s, c in worlds if s is None or s in consumed]
         left = [(s, {**base, **c}) for s, c in worlds if not (s is None or s in consumed)]
         if on:
-            self.heap.join([{**base, **c} for c in on], join_contents)
+            self.heap.join([{**base, **c} for c in on], partial(join_contents, test=test))
             for s, c in left:
                 self.heap.hold(s, c)
             return None
@@ -259,8 +277,8 @@ class Interpreter:
         self.heap.apply(contents)
         return last
 
-    def choose(self, thunks: Sequence[Callable[[], Value]]) -> Value:
-        """Evaluate alternatives of an expression from the same state and join values and states."""
+    def choose(self, thunks: Sequence[Callable[[], Value]], test: Value | None = None) -> Value:
+        """Evaluate alternatives of an expression from the same state and join values and states (see `fork`)."""
         results: list[Value] = []
 
         def run(thunk: Callable[[], Value]) -> Callable[[], Signal]:
@@ -270,7 +288,7 @@ class Interpreter:
 
             return inner
 
-        self.fork([run(t) for t in thunks])
+        self.fork([run(t) for t in thunks], test)
         return join_all(results)
 
     def each(self, value: Value, function: Callable[[Value], Value]) -> Value:
@@ -282,6 +300,11 @@ class Interpreter:
             return lambda: function(option)
 
         return self.choose([thunk(o) for o in value.options])
+
+    def truth(self, test: Value) -> bool | None:
+        """`bool(test)`, from what the world assumes when the value itself does not say."""
+        known = truth(test)
+        return self.assumed.answer(test) if known is None and self.assumed.made else known
 
     # -- what things mean ---------------------------------------------------------------------------------------
 

@@ -50,7 +50,8 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
         case Seq(), Seq() if depth and a.kind == b.kind and len(a.items) == len(b.items) and a.rest is b.rest:
             return all(same(x, y, depth - 1) for x, y in zip(a.items, b.items, strict=True))
         case Star(items=x), Star(items=y):
-            return len(x) == len(y) and all(same(i, j, depth - 1) for i, j in zip(x, y, strict=True))
+            alike = a.count == b.count and len(x) == len(y)
+            return alike and all(same(i, j, depth - 1) for i, j in zip(x, y, strict=True))
         case Mapping(), Mapping() if depth and a.entries.keys() == b.entries.keys() and a.rest is b.rest:
             return all(same(a.entries[k][1], b.entries[k][1], depth - 1) for k in a.entries)
         case Instance(), Instance() if depth and a.cls is b.cls and a.attrs.keys() == b.attrs.keys():
@@ -60,11 +61,18 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
             return x == y
         case Bound(), Bound():
             return a.function is b.function and same(a.receiver, b.receiver, depth - 1)
-        case Union(), Union() if len(a.options) == len(b.options):
+        case Union(), Union() if len(a.options) == len(b.options) and _guarded_alike(a, b, depth):
             return all(same(x, y, depth - 1) for x, y in zip(a.options, b.options, strict=True))
         case Unknown(), Unknown():
             return a.reason == b.reason and a.name == b.name and a.name != ""
     return False
+
+
+def _guarded_alike(a: Union, b: Union, depth: int) -> bool:
+    if a.guard is None or b.guard is None:
+        return a.guard is b.guard
+    (test, *values), (other, *others) = a.guard, b.guard
+    return test is other and all(same(x, y, depth - 1) for x, y in zip(values, others, strict=True))
 
 
 def _holds_same(a: Any, b: Any, depth: int) -> bool:
@@ -130,6 +138,9 @@ def join(a: Value, b: Value) -> Value:
             return merge_unknowns(a, b)
         case Tensor(), Tensor():
             return _join_tensors(a, b)
+        case Star(), Star():
+            more = tuple(y for y in b.items if not any(same(x, y) for x in a.items))
+            return Star((*a.items, *more), a.count if a.count == b.count else None)
         case Seq(kind="tuple"), Seq(kind="tuple") if a.exact and b.exact and len(a.items) == len(b.items):
             items = [join(x, y) for x, y in zip(a.items, b.items, strict=True)]
             return Seq("tuple", items, places=merge_places(a.places, b.places), flags=a.flags | b.flags)
@@ -212,24 +223,27 @@ def join_all(values: Iterable[Value]) -> Value:
     return out
 
 
-def join_contents(obj: Any, contents: list[Any]) -> Any:
-    """The join of the contents that an object has in several worlds (see `Heap.join`)."""
+def join_contents(obj: Any, contents: list[Any], test: Value | None = None) -> Any:
+    """The join of the contents that an object has in several worlds (see `Heap.join`).
+
+    `test` is the condition, when it is true in the first of two worlds and false in the second.
+    """
     first, *others = contents
     for other in others:
         if other is not first:
-            first = _join_two(obj, first, other)
+            first = _join_two(obj, first, other, test)
     return first
 
 
-def _join_two(obj: Any, a: Any, b: Any) -> Any:
+def _join_two(obj: Any, a: Any, b: Any, test: Value | None) -> Any:
     match obj:
         case Env():
-            return _join_names(a, b)
+            return _join_names(a, b, test)
         case Unknown():
-            return _join_attributes(a, b)
+            return _join_attributes(a, b, test)
         case Instance():
             payload, differs = _join_payloads(a[1], b[1])
-            return _join_attributes(a[0], b[0]), payload, a[2] or b[2] or differs
+            return _join_attributes(a[0], b[0], test), payload, a[2] or b[2] or differs
         case Mapping():
             entries = dict(a[0])
             rest = a[1] or b[1]
@@ -259,10 +273,11 @@ class Merged(Unknown):
 
     parts: tuple[Unknown, Unknown]
 
-    def child(self, key: str, kind: str = "") -> Value:
-        found = self.assigned.get(key) or self.children.get(key)
+    def child(self, key: str, kind: str = "", number: str = "") -> Value:
+        found = self.assigned.get(key + number) or self.children.get(key + number)
         if found is None:
-            found = self.children[key] = join(self.parts[0].child(key, kind), self.parts[1].child(key, kind))
+            found = join(self.parts[0].child(key, kind, number), self.parts[1].child(key, kind, number))
+            self.children[key + number] = found
         return found
 
 
@@ -318,27 +333,38 @@ def present(v: Value) -> Value:
     return union(o for o in v.options if not isinstance(o, Absent)) if isinstance(v, Union) else v
 
 
-def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+def _guarded(value: Value, test: Value | None, when: Value, otherwise: Value) -> Value:
+    """What a branch on `test` made one of two values: a later branch on it finds its own again."""
+    if test is not None and type(value) is Union and value is not when and value is not otherwise:
+        value.guard = (test, when, otherwise)
+    return value
+
+
+def _join_names(a: dict[str, Value], b: dict[str, Value], test: Value | None) -> dict[str, Value]:
     out = dict(a)
     for name in {**a, **b}:
         x, y = a.get(name), b.get(name)
         # A name that one way does not bind would raise there if it were read: the other way is the one that goes on.
         if type(x) is Deleted or type(y) is Deleted:
             x, y = (y, None) if type(x) is Deleted else (x, None)
-        out[name] = join(x, y) if x is not None and y is not None else (x or y)  # type: ignore[assignment]
+        if x is not None and y is not None:
+            out[name] = _guarded(join(x, y), test, x, y)
+        else:
+            out[name] = x or y  # type: ignore[assignment]
     return out
 
 
-def _join_attributes(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+def _join_attributes(a: dict[str, Value], b: dict[str, Value], test: Value | None) -> dict[str, Value]:
     out = dict(a)
     for name in {**a, **b}:
         x, y = a.get(name), b.get(name)
         if x is not None and y is not None:
-            out[name] = join(x, y)
+            out[name] = _guarded(join(x, y), test, x, y)
         else:
             one = x or y
             assert one is not None
-            out[name] = union([one, absent(one)])
+            gone = absent(one)
+            out[name] = _guarded(union([one, gone]), test, x or gone, y or gone)
     return out
 
 
@@ -351,5 +377,7 @@ def _join_items(a: tuple[list[Value], Unknown | None], b: tuple[list[Value], Unk
     extra = long[len(short) :]
     if all(isinstance(e, Star) for e in extra):
         return [*head, *extra], a[1] or b[1]
+    if all(isinstance(e, (Star, Instance)) for e in extra):  # objects that may be there; names must not be guessed
+        return [*head, *(e if isinstance(e, Star) else Star((e,)) for e in extra)], a[1] or b[1]
     places, flags = merge_places(*(e.places for e in extra)), merge_flags(extra)
     return head, Unknown("items appended on one of two ways only", places=places, flags=flags or NO_FLAGS)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping as AbcMapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -259,7 +260,17 @@ class Loader:
         it.may_raise("ModuleNotFoundError")
         return self.external(dotted, (site,))
 
-    def import_from(self, it: Interpreter, dotted: str, level: int, name: str, importer: Module, site: Site) -> Value:
+    def import_from(
+        self,
+        it: Interpreter,
+        dotted: str,
+        level: int,
+        name: str,
+        importer: Module,
+        site: Site,
+        together: Sequence[str] = (),
+    ) -> Value:
+        """What `from dotted import name` binds; `together` are all names that the statement imports."""
         if level:
             base = self.sources.relative(importer.source.file, level, dotted)
             if base is None:
@@ -284,17 +295,23 @@ class Loader:
         if getter is not None:
             return it.call(getter, Args([Const(name)]), site)
         path = module.source.file.path
-        moved = self._moved(it, module, name, site)
+        moved = self._moved(it, module, name, together, site)
         if moved is not None:
             return moved
         return Unknown(
             f"`{path}` has no `{name}` (another version of the library?)", f"{dotted}.{name}", places=(site,)
         )
 
-    def _moved(self, it: Interpreter, module: Module, name: str, site: Site) -> Value | None:
-        """A name that another module of the same package defines, and only one: the library has moved it."""
+    def _moved(self, it: Interpreter, module: Module, name: str, together: Sequence[str], site: Site) -> Value | None:
+        """A name that another module of the same package defines, and only one: the library has moved it.
+
+        Of several such modules it is the one that has all the names which the statement looks for in vain.
+        """
         path = module.source.file.path
         homes = [p for p in self.sources.siblings(path) if p != path and self._defines(p, name)]
+        if len(homes) > 1:
+            gone = [n for n in together if n != name and self.name_in(it, module, n) is None]
+            homes = [p for p in homes if gone and all(self._defines(p, n) for n in gone)]
         if len(homes) != 1:
             return None
         home = self._open(self.sources.read(homes[0]), homes[0], site)
@@ -394,14 +411,14 @@ class Loader:
         self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None
     ) -> Value:
         from auditor.calls import handed, spoil, unread
-        from auditor.torch.modules import find_module, kept_module
+        from auditor.torch.modules import find_module, kept_module, unknown_module
 
         dotted = function.dotted
         known = self.patched.get(dotted) or self.natives.get(dotted) or self._operator(it, dotted)
         if known is not None and known is not function:
             return it.call(known, args, site)
         if dotted in self.keeps_module or "*." + dotted.rsplit(".", 1)[-1] in self.keeps_module:
-            module = kept_module(args)
+            module = kept_module(args) or unknown_module(args)
             if module is not None:
                 return module
         last = dotted.rsplit(".", 1)[-1]

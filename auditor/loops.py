@@ -6,21 +6,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import libcst as cst
+
 from auditor import operators
+from auditor.bindings import carried
+from auditor.heap import Contents
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, Interpreter, RaiseSignal, Signal
 from auditor.joins import congruent, join_contents, same
 from auditor.loop_names import NOTHING, Loop, LoopNames, loop_names
+from auditor.rounds import Parts
 from auditor.values import Const, Env, Instance, Mapping, Num, Seq, Star, Tensor, Union, Unknown, Value, merge_places
 
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """What the body of a loop changes and cannot see: names of the scope `env`, and what a comprehension makes."""
+    """What the body of a loop changes and cannot see: names of the scope `env`, and what a comprehension makes.
+
+    `head` is the loop, and the scope that it binds names in.
+    """
 
     env: Env | None = None
     statement: Loop | None = None
     function: object = None
     made: Value | None = None
+    head: tuple[Loop | cst.CompFor, Env] | None = None
 
     @property
     def names(self) -> LoopNames:
@@ -42,7 +51,7 @@ ALL_SEEN = Unseen()
 
 def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal], unseen: Unseen = ALL_SEEN) -> Signal:
     """Run `body` for every item: unrolled where the items are known, to a fixed point where their number is not."""
-    outer = len(it.heap.pending)
+    outer, known = len(it.heap.pending), len(it.assumed.made)
     items = list(source.items)
     if len(items) > MAX_UNROLL:
         return repeat(it, items[:1] or [Unknown("an item of a long sequence")], body, unseen)
@@ -56,6 +65,7 @@ def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal], unseen: 
             continue
         mark = len(it.heap.pending)
         signal = it.settle(mark, body(item), (CONTINUE,))
+        it.assumed.cut(known)
         if signal == BREAK:
             return left(it, outer, True)
         if signal is not None:
@@ -83,6 +93,8 @@ _ROUNDS = 4
 def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal], unseen: Unseen = ALL_SEEN) -> Signal:
     """A loop of unknown length: run the body until it gives back the state it received; what keeps changing widens."""
     met = it.sinks.mark()
+    parts, alone = Parts(), True
+    it.rounds.add(parts, items)
     for attempt in range(_ROUNDS):
         it.sinks.rollback(met)
         mark = len(it.heap.pending)
@@ -90,28 +102,45 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal],
         signal: Signal = None
         failed: RaiseSignal | None = None
         it.unknown_loops += 1
+        alone = alone and not it.rounds.is_shared(parts) and not _kept_before(parts, unseen)
+        inner, outer = it.assumed.inside(items), it.assumed
+        if not alone:
+            inner.mix()
+        it.assumed = inner
+        number = it.rounds.begin()
         try:
             for item in items:
                 signal = it.settle(len(it.heap.pending), body(item), (CONTINUE,))
+                inner.cut(len(outer.made))
                 if signal is not None:
                     break
         except RaiseSignal as error:
             failed = error
         finally:
             it.unknown_loops -= 1
+            it.rounds.end(number)
+            it.assumed = outer
         worlds = it.heap.release(mark)
         frame = it.heap.frames.pop()
         now = {key: (obj, obj.snapshot()) for key, (obj, _) in frame.items()}
         early = [(s, {**now, **c}) for s, c in worlds[:-1]]
         it.heap.undo(frame)
+        it.rounds.add(parts, inner.reached)
+        kept = bool(parts) and any(parts.in_content(o, c, _read(unseen, o)) for o, c in now.values() if not _grew(o, c))
+        if kept:
+            it.rounds.share(parts)
         if failed is not None:
             if not early:
                 raise failed
             leaving = [(s, c) for s, c in early if s != BREAK]
             on = [{}, *(c for s, c in early if s == BREAK)]
             return it._merge([(None, c) for c in on] + leaving, ())
-        stable = True
-        for obj, content in now.values():
+        stable = not (kept and alone)  # the next round may have two elements
+        own: Contents = {}
+        for key, (obj, content) in now.items():
+            if isinstance(obj, Instance) and not inner.mixed and parts.holds(obj):
+                own[key] = (obj, content)  # another element in the next round: it is as this one was
+                continue
             old = obj.snapshot()
             new = widen(obj, old, content, attempt)
             if _same_content(obj, old, new):
@@ -124,6 +153,7 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal],
         if stable or attempt == _ROUNDS - 1:
             if signal == BREAK or any(s == BREAK for s, _ in early):
                 it.broke = {True, False}
+            it.heap.join([{}, own], join_contents)
             # the state is the fixed point: it stands for any number of rounds, none included
             ends: list[tuple[Signal, Any]] = [(None, {})]
             if signal is not None and signal != BREAK:
@@ -131,6 +161,26 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal],
             ends += [(None if s == BREAK else s, c) for s, c in early]
             return it._merge(ends, ())
     return None
+
+
+def _kept_before(parts: Parts, unseen: Unseen) -> bool:
+    """Whether a name that the loop can read, and does not bind anew, already has an element of the list or a part."""
+    env = unseen.head[1] if unseen.head is not None and parts else None
+    while env is not None and env.module is None:
+        if parts.in_content(env, env.names, _read(unseen, env)):
+            return True
+        env = env.parent
+    return False
+
+
+def _grew(obj: Any, content: Any) -> bool:
+    """Whether a round has added to a list and no more: of unknown length then, it tells when it gives an element."""
+    return isinstance(obj, Seq) and all(a is b for a, b in zip(obj.items, content[0], strict=False))
+
+
+def _read(unseen: Unseen, obj: Any) -> frozenset[str] | None:
+    """The names of a scope that a round may read before it binds them; None for any."""
+    return carried(unseen.head[0]) if unseen.head is not None and unseen.head[1] is obj else None
 
 
 def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
@@ -143,9 +193,12 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
         grown = tuple(new[0][len(old[0]) :])
         # in its first round a loop has not met its own items: those of the list are of an earlier loop
         if any(isinstance(g, Star) for g in grown) or (attempt and any(isinstance(o, Star) for o in old[0])):
-            seen = [i for o in [*old[0], *grown] if isinstance(o, Star) for i in o.items]
-            fresh = [g for g in grown if not isinstance(g, Star) and not any(congruent(g, s) for s in seen)]
-            if not fresh and old[0]:
+            each = [i for g in grown for i in (g.items if isinstance(g, Star) else (g,))]
+            if not old[0]:
+                return [Star((i,)) for i in each], new[1]
+            seen = [i for o in old[0] if isinstance(o, Star) for i in o.items]
+            fresh = [i for i in each if not any(congruent(i, s) for s in seen)]
+            if not fresh:
                 return old
             return old[0], new[1] or Unknown(
                 "items appended in a loop of unknown length", places=merge_places(*(f.places for f in fresh))

@@ -394,6 +394,9 @@ def bound(it: Interpreter, found: Value, obj: Value, cls: Value, site: Site | No
 
 def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | None) -> Value:
     own = obj.attrs.get(name)
+    if type(own) is Union and it.assumed.made:
+        own = it.assumed.chosen(own)
+        own = None if isinstance(own, Absent) else own
     if own is not None and not (isinstance(own, Union) and any(isinstance(o, Absent) for o in own.options)):
         return own
     found, sure = class_lookup(obj.cls, name)

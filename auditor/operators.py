@@ -267,7 +267,9 @@ def _repeat(a: Seq, b: Value) -> Value:
         if len(a.items) * b.value > 4096:
             return Seq(a.kind, [Star(tuple(a.items))], places=a.places, flags=a.flags | b.flags)
         return Seq(a.kind, a.items * b.value, a.rest, places=merge_places(a.places, b.places), flags=a.flags | b.flags)
-    return Seq(a.kind, [Star(tuple(a.items))], places=merge_places(a.places, b.places), flags=a.flags | b.flags)
+    times = as_dim(b) if a.exact else None
+    count = None if times is None else dims.mul(len(a.items), times)
+    return Seq(a.kind, [Star(tuple(a.items), count)], places=merge_places(a.places, b.places), flags=a.flags | b.flags)
 
 
 def _dimensions(op: str, x: dims.Dim, y: dims.Dim) -> dims.Dim | None:
@@ -287,12 +289,21 @@ def _dimensions(op: str, x: dims.Dim, y: dims.Dim) -> dims.Dim | None:
     return None
 
 
+def opposite(result: Value, a: Value) -> Value:
+    """`not a`, which knows what it asks."""
+    if isinstance(result, (Unknown, Union)) and isinstance(a, (Unknown, Union)):
+        result.test = ("not", a, None)
+    return result
+
+
 def unary(op: str, a: Value) -> Value:
     if isinstance(a, Union):
-        return union(unary(op, x) for x in a.options)
+        made = union(unary(op, x) for x in a.options)
+        return opposite(made, a) if op == "not" else made
     if op == "not":
         t = truth(a)
-        return unknown_from("the truth of a value that is not known", "bool", a) if t is None else derived(not t, a)
+        made = unknown_from("the truth of a value that is not known", "bool", a) if t is None else derived(not t, a)
+        return opposite(made, a)
     if isinstance(a, Const):
         try:
             return derived(UNARY[op](a.value), a)
@@ -331,11 +342,23 @@ def compare(op: str, a: Value, b: Value) -> Value:
     """One comparison; the result is a bool, an unknown bool, or (for tensors) decided by the caller."""
     for x, y, left in ((a, b, True), (b, a, False)):
         if isinstance(x, Union):
-            return union(compare(op, o, y) if left else compare(op, y, o) for o in x.options)
+            return asked(union(compare(op, o, y) if left else compare(op, y, o) for o in x.options), op, a, b)
     result = _compare(op, a, b)
     if result is None:
-        return unknown_from("a comparison with a value that is not known", "bool", a, b)
+        return asked(unknown_from("a comparison with a value that is not known", "bool", a, b), op, a, b)
     return derived(result, a, b)
+
+
+_SAME = {"==": "==", "is": "==", "!=": "!=", "is not": "!="}
+
+
+def asked(result: Value, op: str, a: Value, b: Value) -> Value:
+    """The result of a comparison, which knows what it asks when that is whether a value equals a constant."""
+    if op in _SAME and isinstance(result, (Unknown, Union)):
+        for x, y in ((a, b), (b, a)):
+            if isinstance(x, (Unknown, Union)) and isinstance(y, Const):
+                result.test = (_SAME[op], x, y.value)
+    return result
 
 
 def _compare(op: str, a: Value, b: Value) -> bool | None:

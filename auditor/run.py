@@ -25,6 +25,7 @@ MEANING = Meaning(
     objects.set_attribute,
     methods.tensor_attribute,
     ops.tensor_binary,
+    methods.method_of_data,
 )
 
 

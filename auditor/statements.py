@@ -32,6 +32,7 @@ from auditor.values import (
     Args,
     Class,
     Const,
+    Env,
     External,
     ExternalObject,
     Instance,
@@ -230,9 +231,9 @@ def _import_from(it: Interpreter, node: cst.ImportFrom, frame: Frame) -> Signal:
     if isinstance(node.names, cst.ImportStar):
         it.loader.import_star(it, dotted, level, frame, site)
         return None
-    for alias in node.names:
-        name = alias.name.value if isinstance(alias.name, cst.Name) else ""
-        value = it.loader.import_from(it, dotted, level, name, frame.module, site)
+    names = [a.name.value if isinstance(a.name, cst.Name) else "" for a in node.names]
+    for alias, name in zip(node.names, names, strict=True):
+        value = it.loader.import_from(it, dotted, level, name, frame.module, site, names)
         assign(it, alias.asname.name if alias.asname is not None else alias.name, value, frame)
     return None
 
@@ -265,7 +266,7 @@ def _class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Signal:
 
 def _if(it: Interpreter, node: cst.If, frame: Frame) -> Signal:
     test = it.eval(node.test, frame)
-    known = operators.truth(test)
+    known = it.truth(test)
     if known is not None:
         saved = it.conditions
         it.conditions = saved | test.flags
@@ -273,12 +274,16 @@ def _if(it: Interpreter, node: cst.If, frame: Frame) -> Signal:
             return _arm(it, node, known, frame)
         finally:
             it.conditions = it.conditions if test.flags and _leaves(node) else saved
-    return it.fork(
+    kept: Kept = []
+    signal = it.fork(
         [
-            lambda: narrowed(it, node.test, True, frame, lambda: _arm(it, node, True, frame)),
-            lambda: narrowed(it, node.test, False, frame, lambda: _arm(it, node, False, frame)),
-        ]
+            lambda: narrowed(it, node.test, True, frame, lambda: _arm(it, node, True, frame), kept),
+            lambda: narrowed(it, node.test, False, frame, lambda: _arm(it, node, False, frame), kept),
+        ],
+        test,
     )
+    widened(it, kept)
+    return signal
 
 
 def _arm(it: Interpreter, node: cst.If, taken: bool, frame: Frame) -> Signal:
@@ -325,11 +330,16 @@ def _has_exit(node: Any) -> bool:
 
 
 Keep = Callable[[Value], bool]
+Kept = list[tuple[bool, Any, str, Union]]
+"""(answer of the test, object, name in it, value before) of what an arm has narrowed and not changed."""
 
 
-def narrowed(it: Interpreter, test: Any, taken: bool, frame: Frame, thunk: Callable[[], T]) -> T:
+def narrowed(
+    it: Interpreter, test: Any, taken: bool, frame: Frame, thunk: Callable[[], T], kept: Kept | None = None
+) -> T:
     """Run an arm knowing that `test` was true or false: unions in simple tests lose the options that contradict it."""
-    for target, keep in _narrowing(it, test, taken, frame):
+    fewer: list[tuple[Any, str, Union, Value]] = []
+    for target, keep, answer in _narrowing(it, test, taken, frame):
         if isinstance(target, cst.Name):
             holder: Any = frame.env
             names = frame.env.names
@@ -340,36 +350,65 @@ def narrowed(it: Interpreter, test: Any, taken: bool, frame: Frame, thunk: Calla
                 continue
             names, key = holder.attrs, target.attr.value
         value = names.get(key)
+        if isinstance(value, Unknown) and answer is not None:
+            it.assumed.assume(value, answer)
         if isinstance(value, Union):
-            options = [o for o in value.options if keep(o)]
+            mine = it.assumed.chosen(value)
+            options = [o for o in mine.options if keep(o)] if isinstance(mine, Union) else [mine]
             if options and len(options) < len(value.options):
                 it.heap.touch(holder)
-                names[key] = union_of(options)
-    return thunk()
+                names[key] = (
+                    mine if isinstance(mine, Union) and len(options) == len(mine.options) else union_of(options)
+                )
+                fewer.append((holder, key, value, names[key]))
+    result = thunk()
+    if kept is not None:
+        kept += [(taken, h, k, v) for h, k, v, now in fewer if _content(h).get(k) is now]
+    return result
 
 
-def _narrowing(it: Interpreter, test: Any, taken: bool, frame: Frame) -> list[tuple[Any, Keep]]:
-    """(name or attribute, which of its options agree with the outcome) for the simple parts of a test."""
+def _content(holder: Env | Instance) -> dict[str, Value]:
+    return holder.names if isinstance(holder, Env) else holder.attrs
+
+
+def widened(it: Interpreter, kept: Kept) -> None:
+    """Where both arms go on, what each has narrowed is the value of before again, not another that looks like it."""
+    for taken, holder, key, value in kept:
+        now = _content(holder).get(key)
+        if not taken or not isinstance(now, Union) or len(now.options) != len(value.options):
+            continue
+        if any(not t and h is holder and k == key and v is value for t, h, k, v in kept):
+            it.heap.touch(holder)
+            _content(holder)[key] = value
+
+
+def _narrowing(it: Interpreter, test: Any, taken: bool, frame: Frame) -> list[tuple[Any, Keep, bool | None]]:
+    """(name or attribute, which of its options agree with the outcome, its truth) for the simple parts of a test."""
     kind = type(test)
     if kind is cst.UnaryOperation and type(test.operator) is cst.Not:
         return _narrowing(it, test.expression, not taken, frame)
     if _narrowable(test):
-        return [(test, lambda v: operators.truth(v) is not (not taken))]
+        return [(test, lambda v: operators.truth(v) is not (not taken), taken)]
     if _is_isinstance(test):
         subject, cls = test.args[0].value, it.eval(test.args[1].value, frame)
         from auditor.objects import is_instance
 
-        return [(subject, lambda v: is_instance(it, v, cls) is not (not taken))]
+        return [(subject, lambda v: is_instance(it, v, cls) is not (not taken), None)]
     if kind is cst.BooleanOperation:
         if (type(test.operator) is cst.And) == taken:
             return [*_narrowing(it, test.left, taken, frame), *_narrowing(it, test.right, taken, frame)]
         return []
     if kind is cst.Comparison and _narrowable(test.left) and len(test.comparisons) == 1:
         target = test.comparisons[0]
+        if isinstance(target.operator, (cst.Equal, cst.NotEqual)) and isinstance(target.comparator, cst.SimpleString):
+            constant, equal = it.eval(target.comparator, frame), isinstance(target.operator, cst.Equal) == taken
+            return [
+                (test.left, lambda v: operators.truth(operators.compare("==", v, constant)) is not (not equal), None)
+            ]
         of_none = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
         if of_none and isinstance(target.operator, (cst.Is, cst.IsNot)):
             wanted = isinstance(target.operator, cst.Is) == taken
-            return [(test.left, lambda v: operators.identical(v, NONE) is not (not wanted))]
+            return [(test.left, lambda v: operators.identical(v, NONE) is not (not wanted), None)]
     return []
 
 
@@ -527,7 +566,8 @@ def _for(it: Interpreter, node: cst.For, frame: Frame) -> Signal:
 
 
 def _unseen(node: cst.For | cst.While, frame: Frame) -> Unseen:
-    return Unseen(frame.env, node, frame.function.node if frame.function is not None else None)
+    function = frame.function.node if frame.function is not None else None
+    return Unseen(frame.env, node, function, head=(node, frame.env))
 
 
 def _surviving(it: Interpreter, run_loop: Callable[[], Signal]) -> Signal:
@@ -560,7 +600,9 @@ def _while(it: Interpreter, node: cst.While, frame: Frame) -> Signal:
 
 
 def _rounds(it: Interpreter, node: cst.While, frame: Frame, outer: int) -> Signal:
+    known = len(it.assumed.made)
     for _ in range(MAX_UNROLL):
+        it.assumed.cut(known)
         test = operators.truth(it.eval(node.test, frame))
         if test is False or it.exhausted is not None:
             break
@@ -599,12 +641,13 @@ def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, out: V
             else:
                 emit()
             return None
-        known = operators.truth(it.eval(clause.ifs[number].test, frame))
+        test = it.eval(clause.ifs[number].test, frame)
+        known = it.truth(test)
         if known is None:
             return it.fork([lambda: conditions(number + 1), lambda: None])
         return conditions(number + 1) if known else None
 
-    loop(it, source, body, Unseen(made=out))
+    loop(it, source, body, Unseen(made=out, head=(clause, frame.env)))
 
 
 # -- try and with -----------------------------------------------------------------------------------------------
@@ -613,6 +656,7 @@ def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, out: V
 def _try(it: Interpreter, node: cst.Try, frame: Frame) -> Signal:
     depth = len(it.heap.frames)
     attempt = Attempt(depth)
+    known = len(it.assumed.made)
     it.maybe_raised.append(attempt)
     it.heap.open()
     signal: Signal = None
@@ -623,6 +667,7 @@ def _try(it: Interpreter, node: cst.Try, frame: Frame) -> Signal:
         raised = error
     finally:
         it.maybe_raised.pop()
+        it.assumed.cut(known)
     started = it.heap.before(depth) if attempt.errors else {}
     it.heap.close(depth)
     try:

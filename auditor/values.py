@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from auditor.dims import Atom, Dim, Poly, symbol
+from auditor.dims import Atom, Dim, Poly, add, symbol
 
 if TYPE_CHECKING:
     from auditor.places import Site
@@ -33,6 +33,10 @@ class Value:
 
     places: tuple[Site, ...] = field(default=(), kw_only=True)
     flags: frozenset[str] = field(default=NO_FLAGS, kw_only=True)
+
+
+Test = tuple[str, Value, Any]
+"""A question about a value: (`==` or `!=`, the value, a constant) or (`not`, the value, None)."""
 
 
 @dataclass(slots=True)
@@ -63,7 +67,8 @@ class Unknown(Value):
     `kind` is the Python type when that much is known (`int`, `str`, `bool`, `float`, `list`, `dict`), `data` for plain
     data out of a file or a checkpoint, `unread` for what a call gave that nobody can read, else empty. `name` is how a
     reader would call it (`config.hidden_size`). Attributes and items of an unknown are memoized, so that the same
-    access gives the same unknown. `query` and `flexible` say of a number what they say of an `Atom`.
+    access gives the same unknown. `query` and `flexible` say of a number what they say of an `Atom`. `test` is what a
+    condition asks of another value, `of` the unknown that an attribute belongs to.
     """
 
     reason: str
@@ -74,6 +79,8 @@ class Unknown(Value):
     query: bool = False
     assigned: dict[str, Value] = field(default_factory=dict, repr=False)
     flexible: bool = field(default=False, kw_only=True)
+    test: Test | None = field(default=None, kw_only=True, repr=False)
+    of: Unknown | None = field(default=None, kw_only=True, repr=False)
     born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> dict[str, Value]:
@@ -82,8 +89,9 @@ class Unknown(Value):
     def restore(self, content: dict[str, Value]) -> None:
         self.assigned = dict(content)
 
-    def child(self, key: str, kind: str = "") -> Value:
-        found = self.assigned.get(key) or self.children.get(key)
+    def child(self, key: str, kind: str = "", number: str = "") -> Value:
+        """The attribute or item under a key; `number` tells apart keys that are spelled alike."""
+        found = self.assigned.get(key + number) or self.children.get(key + number)
         if found is None:
             kind = kind or ("data" if self.kind in ("data", "dict") else "")
             found = Unknown(
@@ -94,8 +102,9 @@ class Unknown(Value):
                 flags=self.flags,
                 query=self.query,
                 flexible=self.flexible,
+                of=self,
             )
-            self.children[key] = found
+            self.children[key + number] = found
         return found
 
     @property
@@ -112,9 +121,13 @@ class Unknown(Value):
 
 @dataclass(slots=True)
 class Star(Value):
-    """Zero or more repetitions of `items` inside a sequence: what a loop of unknown length appends."""
+    """Zero or more repetitions of `items` inside a sequence: what a loop of unknown length appends.
+
+    `count` is how many items they make up together, when that is known as a polynomial.
+    """
 
     items: tuple[Value, ...]
+    count: Dim | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -136,6 +149,19 @@ class Seq(Value):
     def exact(self) -> bool:
         """Whether every item is known to be there, exactly once."""
         return self.rest is None and not any(isinstance(i, Star) for i in self.items)
+
+    @property
+    def count(self) -> Dim | None:
+        """How many items there are; None when that is not known."""
+        if self.rest is not None:
+            return None
+        total: Dim = 0
+        for i in self.items:
+            more = i.count if isinstance(i, Star) else 1
+            if more is None:
+                return None
+            total = add(total, more)
+        return total
 
 
 Key = tuple[str, Any]
@@ -307,9 +333,15 @@ class Super(Value):
 
 @dataclass(slots=True, eq=False)
 class Union(Value):
-    """One of a few values, and nobody knows which. Never nested, never of one option."""
+    """One of a few values, and nobody knows which. Never nested, never of one option.
+
+    `guard` is a condition with the values where it is true and where it is false, when the two ways of a branch made
+    it; `test` is what the union asks of another value, when it is a condition itself.
+    """
 
     options: tuple[Value, ...]
+    guard: tuple[Value, Value, Value] | None = field(default=None, repr=False)
+    test: Test | None = field(default=None, repr=False)
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ from auditor.values import (
     NativeClass,
     Seq,
     Star,
+    Tensor,
     Union,
     Unknown,
     Value,
@@ -284,22 +285,39 @@ def _kernel(it: Interpreter, args: Args, site: Site | None) -> Value:
     if given is None or site is None:
         return unknown_tensor("a kernel call without result shapes", site, *inputs)
     outputs: list[Value] = []
-    rows = False
+    rows = room = False
     for shape in iterate(it, given, site).items:
         target = sizes(it, [shape], site)
         made = result(tuple(target) if target is not None else None, *inputs, site=site)
         if target is None:
             made = unknown_tensor("a kernel whose result shape is not known", site, *inputs)
-        rows = rows or target is None or any(dims.depends_on_query(d) for d in target)
+        rows = rows or target is None or any(map(dims.depends_on_query, target))
+        room = room or (target is not None and _holds_rows(target, inputs))
         outputs.append(made)
     takes_rows = any(t.shape is not None and any(dims.depends_on_query(d) for d in t.shape) for t in inputs)
     squeezed = any("one-row" in t.tags or t.cuts for t in inputs)
-    if it.events is not None and not rows and (squeezed or takes_rows):
+    if it.events is not None and not rows and (squeezed or (takes_rows and not room)):
         name = text_of(_kernel_name(args.pos[0])) or "a kernel"
         it.events.row_kernels.append((site, f"`{name}` gives the same rows whatever S is"))
     if len(outputs) == 1:
         return outputs[0]
     return Seq("tuple", outputs)
+
+
+def _holds_rows(target: Sequence[dims.Dim], inputs: Sequence[Tensor]) -> bool:
+    """Whether a result of fixed size has room for several rows in the place where an input has those of the query.
+
+    A kernel's results cannot have a flexible size: one that fills a buffer, of which the rows are cut out, is no kernel
+    for one row. Some axis before the rows has to agree, so that the place is not found by chance.
+    """
+    for t in inputs:
+        if t.shape is None or len(t.shape) != len(target):
+            continue
+        axes = [n for n, d in enumerate(t.shape) if dims.depends_on_query(d)]
+        if len(axes) == 1 and 0 < axes[0] < len(target) - 1 and t.shape[: axes[0]] == tuple(target[: axes[0]]):
+            size = target[axes[0]]
+            return isinstance(size, int) and size > 1
+    return False
 
 
 def _kernel_name(kernel: Value) -> Value:

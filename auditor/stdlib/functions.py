@@ -13,6 +13,7 @@ from auditor import methods, operators
 from auditor.containers import iterate
 from auditor.expressions import format_value
 from auditor.interpreter import ExitSignal, Interpreter
+from auditor.joins import Absent, Deleted
 from auditor.objects import OBJECT, rewire
 from auditor.places import Site
 from auditor.values import (
@@ -31,6 +32,8 @@ from auditor.values import (
     Seq,
     Star,
     Tensor,
+    Test,
+    Union,
     Unknown,
     Value,
     text_of,
@@ -108,7 +111,15 @@ def copied(value: Value, deep: bool, seen: dict[int, Value] | None = None) -> Va
             out.items = [inner(i) for i in value.items]
             return out
         case Star(items=items):
-            return Star(tuple(inner(i) for i in items))
+            return Star(tuple(inner(i) for i in items), value.count)
+        case Union() if deep:
+            either = replace(value, options=tuple(inner(o) for o in value.options))
+            seen[id(value)] = either
+            if value.guard is not None:
+                test, when, otherwise = value.guard
+                either.guard = (inner(test), inner(when), inner(otherwise))
+            either.test = _asked(value.test, inner)
+            return either
         case Bound() if deep:
             return replace(value, receiver=inner(value.receiver))
         case Mapping():
@@ -118,11 +129,14 @@ def copied(value: Value, deep: bool, seen: dict[int, Value] | None = None) -> Va
             return new
         case Instance():
             copy = Instance(value.cls, {}, value.payload, value.taint, places=value.places, flags=value.flags)
+            copy.born = value.born  # a copy of the element of a list belongs to that list's rounds
             seen[id(value)] = copy
             copy.attrs = {n: inner(v) for n, v in value.attrs.items()}
             if isinstance(value.payload, (Seq, Mapping)):
                 copy.payload = inner(value.payload)
             return copy
+        case Absent() | Deleted():
+            return value
         case Unknown():
             twin = Unknown(
                 value.reason,
@@ -134,12 +148,19 @@ def copied(value: Value, deep: bool, seen: dict[int, Value] | None = None) -> Va
                 dict(value.assigned),
                 places=value.places,
                 flags=value.flags,
+                flexible=value.flexible,
+                of=value.of,
             )
             seen[id(value)] = twin
+            twin.test = _asked(value.test, inner)
             return twin
         case Tensor():
             return value
     return value
+
+
+def _asked(test: Test | None, inner: Callable[[Value], Value]) -> Test | None:
+    return None if test is None else (test[0], inner(test[1]), test[2])
 
 
 def _copy(deep: bool) -> Handler:

@@ -29,7 +29,7 @@ hypot copysign rsub xlogy where_ __and__ __or__
 """
 _SCATTER = "scatter scatter_add index_fill index_copy slice_scatter select_scatter index_put index_add"
 _REDUCE = """
-sum mean amax amin prod std var norm any all logsumexp nansum nanmean median quantile count_nonzero linalg_norm
+sum mean amax amin prod std var norm any all logsumexp nansum nanmean median count_nonzero linalg_norm
 """
 
 OPS: dict[str, ops.Op] = {
@@ -75,6 +75,10 @@ OPS: dict[str, ops.Op] = {
     "topk": ops.topk,
     "sort": ops.sort,
     "argsort": ops.same,
+    "quantile": ops.quantile,
+    "nanquantile": ops.quantile,
+    "searchsorted": ops.positions,
+    "bucketize": ops.buckets,
     "reshape": ops.reshape,
     "view": ops.reshape,
     "view_as": ops.expand,
@@ -272,6 +276,17 @@ def tensor_attribute(it: Interpreter, t: Tensor, name: str, site: Site | None) -
         return unknown_tensor(f"`Tensor.{name}` is not known", site, t)
 
     return Bound(Native(name, unread), t)
+
+
+_OF_TENSORS = frozenset(_LIFTED) - {n for kind in (dict, list, str, float, set) for n in dir(kind)} - {"item", "tolist"}
+"""Methods that nothing but a tensor or an array has, as far as plain data goes."""
+
+
+def method_of_data(it: Interpreter, data: Unknown, name: str, site: Site | None) -> Value | None:
+    """A tensor's method, called on what was read from a file: that it is called says that it is a tensor."""
+    if name not in _OF_TENSORS:
+        return None
+    return tensor_attribute(it, Tensor(None, reason=data, places=data.places, flags=data.flags), name, site)
 
 
 def _no_grad(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -114,6 +114,16 @@ def kept_module(args: Args) -> Value | None:
     return None
 
 
+def unknown_module(args: Args) -> Unknown | None:
+    """The first argument of a call that takes a module, or of the object that it belongs to, when nobody knows it."""
+    head = args.pos[0] if args.pos else None
+    while isinstance(head, ExternalObject):
+        if len(args.pos) > 1 and isinstance(args.pos[1], Unknown):
+            return args.pos[1]
+        args, head = head.args, head.args.pos[0] if head.args.pos else None
+    return head if isinstance(head, Unknown) else None
+
+
 def find_module(args: Args) -> Instance | None:
     """The first module among the arguments, or among those of an object that holds one."""
     for v in args.all():

@@ -215,7 +215,12 @@ def spreads(t: Tensor, shape: Shape) -> bool:
     """
     if not t.cuts or t.shape is None or t.dtype.startswith(("int", "uint", "bool")):
         return False
-    return any(map(dims.depends_on_query, shape)) and not any(map(dims.depends_on_query, t.shape))
+    return any(map(dims.depends_on_query, shape)) and not any(map(_surely_rows, t.shape))
+
+
+def _surely_rows(d: Dim) -> bool:
+    """Whether a dimension depends on the query whichever way was taken."""
+    return all(map(dims.depends_on_query, dims.alternatives(d)))
 
 
 def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | None) -> Value:
@@ -387,6 +392,32 @@ def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
     return pair(made, replace(result(t.shape, t), dtype="int64"), ("values", "indices"))
 
 
+def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """One reduced tensor for each quantile, stacked in front when several are asked for."""
+    made = reduced(first(args), _axes(args, 2), _keeps(args, 3), site)
+    asked = as_tensor(args.get(1, "q") or NONE)
+    if asked is None or not asked.shape or made.shape is None:
+        return (
+            made
+            if asked is None or asked.shape == ()
+            else replace(made, shape=None, reason=asked.reason or made.reason)
+        )
+    return replace(made, shape=(*asked.shape, *made.shape))
+
+
+def positions(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Where each value would stand in sorted boundaries: as many numbers as there are values."""
+    values = as_tensor(args.get(1, "input", "self") or NONE)
+    if values is None:
+        return unknown_tensor("searchsorted() of values that are not known", site, *args.pos)
+    return replace(result(values.shape, values, first(args), site=None, reason=values.reason), dtype="int64")
+
+
+def buckets(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    return replace(result(t.shape, t, site=None, reason=t.reason), dtype="int64")
+
+
 def pair(a: Value, b: Value, names: tuple[str, str]) -> Value:
     from auditor.torch.modules import named_pair
 
@@ -402,6 +433,8 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(given) == 1 and not isinstance(given[0], (Const, Num, Seq, Unknown, Union, Tensor)):
         return view_of(it, args, site)  # view(dtype)
     target = sizes(it, given, site)
+    if t.shape is None and target is not None and -1 not in target and is_data(t):
+        return _viewed(t, tuple(target))  # whatever it was in the file: a program that runs gives it this shape
     if t.shape is None or target is None:
         made = unknown_tensor("a reshape to sizes that are not known", site, t, *given)
         made.base = t.base
@@ -413,6 +446,11 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = result(done.shape, t, site=None)
     made.base, made.of = t.base, t if t.base is None else None
     return tagged(made, "one-row") if done.one_row else made
+
+
+def is_data(t: Tensor) -> bool:
+    """Whether all that is not known of a tensor is what a file holds."""
+    return t.reason is not None and t.reason.kind == "data"
 
 
 def text(shape: Shape) -> str:
@@ -612,18 +650,22 @@ def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
     if parts is None or site is None:
         return unknown_tensor("cat() of tensors that are not known", site)
     source = iterate(it, parts, site)
-    tensors = [as_tensor(i) for i in source.items if not isinstance(i, Star)]
+    tensors = [as_tensor(v) for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
     known = [t for t in tensors if t is not None and t.shape is not None]
     if axis is None or not known:
-        return unknown_tensor("cat() of tensors that are not known", site, *source.items)
+        unread = [t for t in tensors if t is not None] if source.rest is None else source.items
+        return unknown_tensor("cat() of tensors that are not known", site, *unread)
     axis = shapes.normal(axis, max(len(t.shape or ()) for t in known))
     if not source.exact or len(known) != len(source.items) or any(len(t.shape or ()) <= axis for t in known):
         base = next((t for t in tensors if t is not None and t.shape is None), None)
         if base is not None:
             return unknown_tensor("cat() with a tensor that is not known", site, base, *known)
-        each = known[0].shape or ()
-        loose = shapes.replace(each, axis, dims.symbol(dims.Atom("cat", dims.depends_on_query(each[axis]))))
-        return result(loose, *known, site=None)
+        if len({len(t.shape or ()) for t in known}) > 1:
+            return unknown_tensor("cat() of tensors of several ranks", site)
+        each = shapes.broadcast([t.shape or () for t in known])
+        longer = any(dims.depends_on_query((t.shape or ())[axis]) for t in known)
+        made = result(shapes.replace(each, axis, dims.symbol(dims.Atom("cat", longer))), *known, site=None)
+        return _mixed(made, *known)
     total: Dim = 0
     for t in known:
         total = dims.add(total, (t.shape or ())[axis])
@@ -973,10 +1015,11 @@ def _leaf_tags(leaf: Value) -> frozenset[str]:
 
 def data_shape(value: Value) -> Shape | None:
     if isinstance(value, Seq):
-        if not value.exact:
+        if value.count is None:
             return None
-        inner = data_shape(value.items[0]) if value.items else ()
-        return None if inner is None else (len(value.items), *inner)
+        head = value.items[0] if value.items else None
+        inner = () if head is None else data_shape(head.items[0] if isinstance(head, Star) else head)
+        return None if inner is None else (value.count, *inner)
     if isinstance(value, Tensor):
         return value.shape
     if isinstance(value, (Const, Num)) or (

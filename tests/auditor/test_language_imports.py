@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.auditor.support import told_by_python, told_by_the_scan, write
+from tests.auditor.support import EXPORTER, judged, told_by_python, told_by_the_scan, write
 
 Case = tuple[str, dict[str, str]]
 
@@ -128,3 +128,30 @@ def test_agrees_with_python(tmp_path: Path, name: str) -> None:
     assert read.agrees(ran), (read, ran)
     if name not in RARE:
         assert read == ran
+
+
+MOVED = "from models.plain import STATES, Model\n"
+"""What an export script imports from a module that has neither any more."""
+
+
+def _moved(root: Path, **models: str) -> str:
+    """The verdict of the exporter whose states and model come from a library that moved them; `models` are its files."""
+    body = EXPORTER[EXPORTER.index("class Layer") : EXPORTER.index("def export(")]
+    head = "import torch\nfrom torch import nn\nVOCAB, HIDDEN, HEADS, LAYERS, CONTEXT = 128, 32, 4, 2, 512\n"
+    names = {"MODEL": head + body, "STATES": 'STATES = ["keyCache", "valueCache"]\n', "OTHER": 'STATES = ["x", "y"]\n'}
+    files = {"models/__init__.py": "", "models/plain.py": "Q = 1\n"}
+    files |= {f"models/{n}.py": "".join(names[w] for w in words.split()) for n, words in models.items()}
+    script = EXPORTER.replace(body, "").replace('STATES = ["keyCache", "valueCache"]\n', "")
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, "utf-8")
+    return judged(root, MOVED + script).says()
+
+
+def test_names_that_are_imported_together_have_moved_together(tmp_path: Path) -> None:
+    assert _moved(tmp_path, a="OTHER", b="STATES MODEL", c="OTHER") == "eligible"
+
+
+def test_a_name_that_several_modules_have_is_none_of_theirs(tmp_path: Path) -> None:
+    assert _moved(tmp_path / "apart", a="OTHER", b="STATES", c="MODEL") == "unresolved by unknown-kind"
+    assert _moved(tmp_path / "twice", a="STATES MODEL", b="STATES MODEL") == "unresolved by unknown-kind"

@@ -30,6 +30,7 @@ from tests.auditor.edits import (
     returned,
     top,
 )
+from tests.auditor.support import EXPORTER, judged, mutate
 
 SLICES: dict[str, tuple[Edit, ...]] = {
     "before the norm": ((NORM, "        x = self.norm(x[:, -1:, :])\n"),),
@@ -195,6 +196,18 @@ KERNELS: dict[str, Mutation] = {
         added("matvec(x.reshape(-1)[None], self.embed.weight, result_shapes=[[1, HIDDEN]], **GRID)"),
         may(KERNEL, UNKNOWN_LOGITS),
     ),
+    "one row squeezed into a buffer": (
+        in_the_head("matvec(x[:, 0], self.head.weight, result_shapes=[[1, 64, VOCAB]], **GRID)[:, :rows]"),
+        may(KERNEL),
+    ),
+    "a buffer of which nothing is cut": (
+        in_the_head("matvec(x, self.head.weight, result_shapes=[[1, 64, VOCAB]], **GRID)"),
+        may(UNKNOWN_LOGITS),
+    ),
+    "other axes of the same size": (
+        in_the_head("matvec(x[0], self.head.weight, result_shapes=[[HEADS, VOCAB]], **GRID)[None, :1]"),
+        may(KERNEL, LAST),
+    ),
     "a module that holds it": (
         (
             before(LAYER, _MATVEC),
@@ -274,3 +287,8 @@ def test_baked_lengths(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_row_kernels(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, KERNELS[name])
+
+
+def test_a_kernel_that_fills_a_buffer_of_which_the_rows_are_cut_is_no_row_kernel(tmp_path: Path) -> None:
+    call = "matvec(x, self.head.weight, result_shapes=[[1, 64, VOCAB]], **GRID)[:, :rows]"
+    assert judged(tmp_path, mutate(EXPORTER, *in_the_head(call))).says() == "eligible"
