@@ -281,6 +281,8 @@ def _hasattr(it: Interpreter, args: Args, site: Site | None) -> Value:
         and any(isinstance(o, Absent) for o in own.options)
     ):
         return operators.unknown_from(f"whether `{name}` was set", "bool", own)
+    if isinstance(obj, Instance) and name not in obj.attrs and (member := families.find(obj, name)) is not None:
+        return operators.unknown_from(f"whether a loop has set `{name}`", "bool", member)
     try:
         found = it.get(obj, name, site)
     except RaiseSignal:

@@ -391,7 +391,7 @@ class _Scanner:
     def _uncalled(self, files: Iterable[str], driven: set[str]) -> None:
         """Exporting functions and methods that no run reached, evaluated with unknown parameters.
 
-        Those of a file that several scripts drive too: whose arguments would the file's graph have?
+        A function that several scripts call is evaluated so as well: its file has no other graph that tells of it.
         """
         words = tables().words
         files = [path for path in files if path not in self.exporting and path not in self.errors]
@@ -403,7 +403,8 @@ class _Scanner:
             for statement in source.statements:
                 if not any(w in statement.text for w in words):
                     continue
-                if path in driven and self.drivers.reach(path, statement):
+                defines = statement.text.startswith(_FUNCTION)
+                if (path in driven or not defines) and self.drivers.reach(path, statement):
                     continue
                 for name in exporters(statement, words):
                     result = run_function(self.loader, path, name)
