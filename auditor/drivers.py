@@ -6,11 +6,11 @@ as well (`Graph.by` says whose it is): somebody who asks what the exporter write
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from auditor.modules import Statement
-from auditor.sinks import Export
-from rules.facts import Graph, InvocationKind
+from rules.facts import Graph
 
 
 @dataclass(slots=True)
@@ -20,15 +20,15 @@ class Drivers:
     graphs: dict[str, dict[str, list[Graph]]] = field(default_factory=dict)
     lines: dict[str, set[int]] = field(default_factory=dict)
 
-    def record(self, graph: Graph, export: Export) -> None:
-        """A run has exported `graph`. Recipes name what they ship, so their graphs stay theirs alone."""
-        home = export.site.path
-        if graph.invocation.kind is InvocationKind.RECIPE or home == graph.script:
+    def record(self, graph: Graph, way: Sequence[tuple[str, int]]) -> None:
+        """A run has exported `graph`; `way` as `Found` has it."""
+        if not way:
             return
-        twin = replace(graph, id=f"{home} by {graph.id}", script=home, line=export.site.line, by=graph.script)
+        home, at = way[0]
+        twin = replace(graph, id=f"{home} by {graph.id}", script=home, line=at, by=graph.script)
         self.graphs.setdefault(home, {}).setdefault(graph.script, []).append(twin)
-        for site in (export.site, *export.stack):
-            self.lines.setdefault(site.path, set()).add(site.line)
+        for path, line in way:
+            self.lines.setdefault(path, set()).add(line)
 
     def of(self, path: str) -> list[Graph]:
         """The graphs that one script gets from this file; none where several scripts do."""

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from auditor import scan as scanning
 from auditor.request import ScanRequest
-from auditor.scan import _Scanner, scan
+from auditor.scan import scan
 from rules.facts import Graph
 from tests.auditor.support import EXPORTER, mutate, write
 
@@ -42,8 +43,8 @@ def test_the_order_of_the_runs_changes_nothing(tmp_path: Path, monkeypatch: pyte
     second = mutate("import shared\nimport outside\nprint(outside.LIMIT)\n" + EXPORTER, USES)
     root = write(tmp_path / "tree", {"a.py": first, "b.py": second, "shared.py": SHARED})
     forward = _graphs(root)
-    runs = _Scanner._default_runs
-    monkeypatch.setattr(_Scanner, "_default_runs", lambda *args: [*reversed(runs(*args))])
+    runs = scanning._default_runs
+    monkeypatch.setattr(scanning, "_default_runs", lambda files: [*reversed(runs(files))])
     assert _graphs(root) == forward
     assert {graph.script for graph in forward.values()} == {"a.py", "b.py"}
 
@@ -54,3 +55,21 @@ def test_an_import_without_a_source_is_named_in_every_run(tmp_path: Path) -> Non
     reasons = {graph.script: graph.facts.logits.reason for graph in _graphs(root).values()}
     assert set(reasons) == {"a.py", "b.py"}
     assert all("the import of `einops` could not be resolved" in reason for reason in reasons.values()), reasons
+
+
+def test_graphs_of_which_nothing_is_known_have_names_of_their_own(tmp_path: Path) -> None:
+    """Two choices of a required option, and neither run gets far."""
+    script = """\
+import argparse
+from coreai_torch import TorchConverter
+import nowhere
+parser = argparse.ArgumentParser()
+parser.add_argument("--size", choices=["small", "large"], required=True)
+args = parser.parse_args()
+nowhere.load(args.size)
+raise SystemExit(nowhere.export(TorchConverter, args.size))
+"""
+    root = write(tmp_path / "tree", {"export.py": script})
+    graphs = scan(ScanRequest(root, (root,))).graphs
+    assert [g.id for g in graphs] == ["export.py::*@-", "export.py::*@-~2"], graphs
+    assert [g.invocation.argv for g in graphs] == [("--size", "small"), ("--size", "large")]

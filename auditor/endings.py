@@ -1,0 +1,43 @@
+"""Why a run exported nothing, and whether that is so because the script does not or because knowledge ended."""
+
+from __future__ import annotations
+
+from auditor.frameworks.tables import tables
+from auditor.launches import launch
+from auditor.run import Result
+from rules.facts import Place
+
+
+def exporter(result: Result, chosen: bool) -> tuple[str, Place] | None:
+    """Why a run that starts an exporting console script is unresolved; with `chosen` also one that may be any."""
+    for started in result.started:
+        what = launch(started.words)
+        name = what.name if what is not None else ""
+        place = started.site.place("the program is started here") if started.site is not None else None
+        if place is not None and name in tables().exporters:
+            return f"`{name}` exports, and its source is not among those read: give it with --library", place
+        if place is not None and chosen and (not started.words or "*" in name):
+            return "which program is started (an exporter, by the names in the file) is known at run time only", place
+    return None
+
+
+def cut_short(result: Result) -> bool:
+    """Whether a run without exports ended because knowledge did, and not because the script exports nothing."""
+    return bool(result.exhausted or result.unread or result.ended.startswith("raises"))
+
+
+def where_cut(result: Result) -> Place | None:
+    return result.unread[0][1] if result.unread else result.ended_at
+
+
+def why_nothing(result: Result) -> str:
+    if result.problems:
+        return result.problems[0]
+    if result.unread:
+        names = ", ".join(f"`{name}` ({place})" for name, place in result.unread[:3])
+        return f"no export call is reached; imports without a source: {names}: give it with --library"
+    if result.exhausted is not None:
+        return f"the evaluation ended early: {result.exhausted.reason}"
+    if result.ended:
+        return f"the run ends before any export call ({result.ended})"
+    return "no export call is reached in this run"

@@ -1,0 +1,81 @@
+"""One graph in two runs: which options could make a difference to it, and whether they did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from auditor.run import Result
+from auditor.sinks import Export
+from rules.facts import Fact, GraphFacts, Kv, Logits, Trait
+
+
+def deciding_flags(facts: GraphFacts) -> frozenset[str]:
+    """The options that could make the graph eligible: those of the facts that stand in the way.
+
+    A state that cannot be rewound and that no option decides leaves none.
+    """
+    states = facts.states.value
+    if states is not None and any(s.role.rewinds is False for s in states):
+        return facts.states.flags
+    if facts.mark(Trait.ROW_KERNEL) or facts.mark(Trait.RING_CACHE) or facts.mark(Trait.BAKED_LENGTH):
+        return facts.flags
+    fine = {
+        "states": states is not None and all(s.role.rewinds for s in states),
+        "query": facts.query.value is not None and facts.query.value.dynamic,
+        "logits": facts.logits.value is Logits.ALL,
+        "kv": facts.kv.value is Kv.STATE,
+    }
+    in_the_way = [f for name, f in _FACTS.items() if not fine[name]]
+    return frozenset().union(*(pick(facts).flags for pick in in_the_way))
+
+
+_FACTS: dict[str, Callable[[GraphFacts], Fact[Any]]] = {
+    "states": lambda f: f.states,
+    "query": lambda f: f.query,
+    "logits": lambda f: f.logits,
+    "kv": lambda f: f.kv,
+}
+
+
+def line_in(export: Export, script: str) -> int:
+    """The line of the script that leads to the export call."""
+    inner = next((s for s in (export.site, *reversed(export.stack)) if s.path == script), export.site)
+    return inner.line
+
+
+def twin(export: Export, ordinal: int, script: str, other: Result) -> Export | None:
+    """The same graph in another run: same place, same name, same turn; where the turns differ in number, the best."""
+    where = line_in(export, script)
+    alike = [e for e in other.exports if e.name == export.name and line_in(e, script) == where]
+    if ordinal <= len(alike):
+        return alike[ordinal - 1]
+    return alike[-1] if alike else None
+
+
+def key(facts: GraphFacts) -> tuple[object, ...]:
+    """What a verdict is made from: facts with one key are alike, whatever their evidence."""
+    states = facts.states.value
+    roles = tuple((s.name, s.role) for s in states) if states is not None else None
+    return (
+        facts.kind.value,
+        roles,
+        facts.query.value,
+        facts.logits.value,
+        facts.kv.value,
+        tuple(m.trait for m in facts.marks),
+    )
+
+
+def without_idle(facts: GraphFacts, idle: frozenset[str]) -> GraphFacts:
+    """The facts without the options that were changed and made no difference."""
+    if not idle:
+        return facts
+    return replace(
+        facts,
+        states=replace(facts.states, flags=facts.states.flags - idle),
+        query=replace(facts.query, flags=facts.query.flags - idle),
+        logits=replace(facts.logits, flags=facts.logits.flags - idle),
+        kv=replace(facts.kv, flags=facts.kv.flags - idle),
+    )
