@@ -16,11 +16,10 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from auditor.request import ScanRequest
 from auditor.scan_codec import decode, encode
-from auditor.seen import Digests, Seen
+from auditor.seen import Seen
 from auditor.trees import FolderTree, Unreadable
 from rules.facts import Scan
 from rules.version import NAME, VERSION
@@ -126,7 +125,7 @@ def read(entry: Path) -> Scan | None:
         if len(data) > LARGEST or digest.decode("ascii") != _sealed(entry, body):
             return None
         document = json.loads(body)
-        seen = _seen(document["seen"])
+        seen = Seen.of(document["seen"])
         if not seen or not _unchanged(seen):
             return None
         found = decode(document["scan"])
@@ -139,10 +138,7 @@ def read(entry: Path) -> Scan | None:
 
 def write(entry: Path, scan: Scan, seen: Seen) -> None:
     """Keep a scan: the entry appears whole or not at all, whoever else writes it."""
-    document = {
-        "seen": {"folders": seen.folders, "files": seen.files, "wholes": seen.wholes},
-        "scan": encode(scan),
-    }
+    document = {"seen": seen.plain(), "scan": encode(scan)}
     body = json.dumps(document, separators=(",", ":")).encode()
     data = _sealed(entry, body).encode() + b"\n" + body
     if len(data) > LARGEST:
@@ -184,20 +180,6 @@ def _shrink(where: Path) -> None:
                 path.unlink(missing_ok=True)
     except OSError:
         return
-
-
-def _seen(data: dict[str, Any]) -> Seen:
-    return Seen(_digests(data["folders"]), _digests(data["files"]), _texts(data["wholes"]))
-
-
-def _digests(data: dict[str, Any]) -> Digests:
-    return {tree: _texts(found) for tree, found in data.items()}
-
-
-def _texts(data: dict[str, Any]) -> dict[str, str]:
-    if not all(isinstance(text, str) for text in data.values()):
-        raise ValueError("not a table of texts")
-    return dict(data)
 
 
 def _unchanged(seen: Seen) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from auditor import candidates
 from auditor.deep import deep, mostly_kept
 from auditor.drivers import Drivers
 from auditor.examine import Examiner
+from auditor.jobs import Jobs
 from auditor.natives import make_loader
 from auditor.recipes import Recipe, discover
 from auditor.request import ScanRequest
-from auditor.runs import Names, Outcome, Run, grouped
+from auditor.runs import Names, Outcome, Run
 from auditor.sources import Sources
 from auditor.uncalled import Uncalled
 from rules.facts import FileResult, FileStatus, Graph, InvocationKind, Scan
@@ -20,7 +21,8 @@ from rules.facts import FileResult, FileStatus, Graph, InvocationKind, Scan
 
 def scan(request: ScanRequest) -> Scan:
     """Scan a tree. Raises `Unreadable` when a library cannot be used, `ValueError` when a path is outside the root."""
-    return deep(lambda: _Scanner(request).run())
+    with Jobs(request) as jobs:
+        return deep(lambda: _Scanner(request, jobs).run())
 
 
 def examiner_of(request: ScanRequest) -> Examiner:
@@ -33,6 +35,7 @@ def examiner_of(request: ScanRequest) -> Examiner:
 @dataclass(slots=True)
 class _Scanner:
     request: ScanRequest
+    jobs: Jobs
     graphs: list[Graph] = field(default_factory=list)
     waiting: list[Graph] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
@@ -48,7 +51,7 @@ class _Scanner:
         recipes, broken = discover(sources, self.request.recipes)
         runs = [*_default_runs(found.files), *_recipe_runs(recipes)]
         with mostly_kept():
-            for run, outcome in zip(runs, self._outcomes(examiner, runs), strict=True):
+            for run, outcome in zip(runs, self.jobs.examine(examiner, runs), strict=True):
                 self._take(run, outcome)
             rest = [path for path in found.files if path not in self.exporting and path not in self.errors]
             driven = self._driven(examiner, rest)
@@ -60,21 +63,6 @@ class _Scanner:
                     self.graphs.append(self.names.apart(graph))
         warnings = dict.fromkeys([*map(str, broken), *map(str, sources.skipped())])
         return Scan(str(self.request.root), self._files(found), tuple(self.graphs), tuple(warnings))
-
-    def _outcomes(self, examiner: Examiner, runs: Sequence[Run]) -> list[Outcome]:
-        """What each run comes to."""
-        out: dict[int, Outcome] = {}
-        done = 0
-
-        def starts(run: Run) -> None:
-            nonlocal done
-            if self.request.progress is not None:
-                self.request.progress(done, len(runs), run.script or run.recipe)
-            done += 1
-
-        for group in grouped(runs):
-            out |= zip(group, examiner.group([runs[number] for number in group], starts), strict=True)
-        return [out[number] for number in range(len(runs))]
 
     def _take(self, run: Run, outcome: Outcome) -> None:
         for found in outcome.graphs:

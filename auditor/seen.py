@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 Digests = dict[str, dict[str, str]]
 
@@ -53,6 +54,31 @@ class Seen:
         """The scan met something that may not happen again: its result is not to be kept."""
         self.steady = False
 
+    def add(self, other: Seen) -> None:
+        """Another process has seen this of the same scan."""
+        for mine, theirs in ((self.folders, other.folders), (self.files, other.files)):
+            for tree, digests in theirs.items():
+                for path, digest in digests.items():
+                    self._note(mine.setdefault(tree, {}), path, digest)
+        for path, digest in other.wholes.items():
+            self._note(self.wholes, path, digest)
+        self.steady = self.steady and other.steady
+
+    def taken(self) -> Seen:
+        """What was seen since this was last asked; it begins anew."""
+        out = Seen(self.folders, self.files, self.wholes, self.steady)
+        self.folders, self.files, self.wholes, self.steady = {}, {}, {}, True
+        return out
+
+    def plain(self) -> dict[str, Any]:
+        """As data that JSON can hold, `steady` aside."""
+        return {"folders": self.folders, "files": self.files, "wholes": self.wholes}
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Seen:
+        """From `plain` data. Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` for anything else."""
+        return cls(_digests(data["folders"]), _digests(data["files"]), _texts(data["wholes"]))
+
     def _note(self, digests: dict[str, str], path: str, digest: str) -> None:
         if digests.setdefault(path, digest) != digest:
             self.steady = False
@@ -60,3 +86,13 @@ class Seen:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def _digests(data: dict[str, Any]) -> Digests:
+    return {tree: _texts(found) for tree, found in data.items()}
+
+
+def _texts(data: dict[str, Any]) -> dict[str, str]:
+    if not all(isinstance(text, str) for text in data.values()):
+        raise ValueError("not a table of texts")
+    return dict(data)

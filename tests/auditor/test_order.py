@@ -73,3 +73,39 @@ raise SystemExit(nowhere.export(TorchConverter, args.size))
     graphs = scan(ScanRequest(root, (root,))).graphs
     assert [g.id for g in graphs] == ["export.py::*@-", "export.py::*@-~2"], graphs
     assert [g.invocation.argv for g in graphs] == [("--size", "small"), ("--size", "large")]
+
+
+LOADS = (
+    ("    converter = TorchConverter()\n", "    program = phase(args, program)\n    converter = TorchConverter()\n"),
+    (
+        "def export(args):\n",
+        "def phase(args, program):\n    if args.load:\n        return torch.export.load('p.pt2')\n"
+        "    torch.export.save(program, 'p.pt2')\n    return program\n\n\ndef export(args):\n",
+    ),
+    (
+        '"--static", action="store_true")\n',
+        '"--static", action="store_true")\n    parser.add_argument("--load", action="store_true")\n',
+    ),
+)
+STARTS = """\
+import subprocess, sys
+from pathlib import Path
+from coreai_torch import TorchConverter
+subprocess.run([sys.executable, str(Path(__file__).parent / "saves.py"), "--load"])
+"""
+
+
+def test_what_a_script_saves_is_not_there_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script starts another one with a command line that makes it load what it saves by default."""
+    recipe = '[m]\nscript = "saves.py"\nargs = ["--load"]\n'
+    files = {"saves.py": mutate(EXPORTER, *LOADS), "starts.py": STARTS, "recipe.toml": recipe}
+    root = write(tmp_path / "tree", files)
+    forward = _graphs(root)
+    runs = scanning._default_runs
+    monkeypatch.setattr(scanning, "_default_runs", lambda files: [*reversed(runs(files))])
+    assert _graphs(root) == forward
+    started = [graph.facts.query for graph in forward.values() if graph.script == "starts.py"]
+    assert [fact.value for fact in started] == [None], started
+    saved = [graph.facts.query for graph in forward.values() if graph.script == "saves.py"]
+    assert len(saved) >= 2
+    assert all(fact.value for fact in saved), saved

@@ -168,6 +168,41 @@ def test_the_bombs_work(tree: Path, marker: Path) -> None:
     assert marker.exists()
 
 
+HELPED = """\
+import threading
+import time
+from auditor import helper, jobs
+from auditor.cli import main
+
+def leaves_it_to_helpers(self, examiner):
+    while self._left and not self._lost and any("_follow" in thread.name for thread in threading.enumerate()):
+        time.sleep(0.01)
+    assert not self._left and not self._lost, "the helpers have not done it"
+
+jobs.Jobs._work = leaves_it_to_helpers
+{change}
+raise SystemExit(main(["scan", ".", "--format", "json", "--jobs", "3", "--no-cache"]))
+"""
+
+
+@pytest.mark.parametrize("more", [[], ["-I"], ["-E"]], ids=lambda more: " ".join(more) or "plain")
+def test_helpers_run_nothing_of_the_tree(tree: Path, marker: Path, more: list[str]) -> None:
+    """The current folder is the tree, and this process leaves every script to its helpers."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n" + HELPED.format(change="")
+    before = snapshot(tree)
+    result = run([sys.executable, "-P", *more, "-c", code], tree)
+    assert result.returncode == exits.OK, result.stderr
+    assert not marker.exists()
+    assert snapshot(tree) == before, "the scan wrote into the tree"
+    assert verdicts(result.stdout)["export.py"] == "eligible"
+
+
+def test_helpers_would_run_the_tree_if_they_looked_there(tree: Path, marker: Path) -> None:
+    """The test above can fail: without `-P` a helper finds the tree's modules."""
+    result = run([sys.executable, "-P", "-c", HELPED.format(change="helper._flags = lambda: []")], tree)
+    assert marker.exists(), result.stderr
+
+
 def test_a_module_body_that_ends_the_process(tmp_path: Path, marker: Path) -> None:
     """In this very process: were it run, the test session would be gone."""
     result = scan_text(tmp_path / "tree", {"export.py": EXPORTER, "bomb.py": BOMB.format(marker=str(marker))})
