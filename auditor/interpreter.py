@@ -118,6 +118,10 @@ class Meaning:
     method_of_data: Callable[[Interpreter, Unknown, str, Site | None], Value | None]
 
 
+Bounds = tuple[int, int, dict[int, int], int, Unknown | None]
+"""How far a run is: steps, depth, calls that are open, loops of unknown length, and how it ran out."""
+
+
 @dataclass(slots=True)
 class Interpreter:
     """One run. `loader` finds modules, `sinks` collects what is exported, `argv` is the command line of the script.
@@ -167,6 +171,19 @@ class Interpreter:
         if self.steps > self.max_steps and self.exhausted is None:
             self.exhausted = Unknown(f"more than {self.max_steps} steps of evaluation", places=(site,) if site else ())
         return self.exhausted is not None
+
+    def apart(self) -> Bounds:
+        """Begin what other runs will use as well: it must not hang on how far this run is. `back` takes the result."""
+        bounds = self.steps, self.depth, self.active, self.unknown_loops, self.exhausted
+        self.steps, self.depth, self.active, self.unknown_loops, self.exhausted = 0, 0, {}, 0, None
+        return bounds
+
+    def back(self, bounds: Bounds) -> bool:
+        """End it. True when it has used up a budget of its own; then the run has, too."""
+        spent = self.exhausted
+        self.steps, self.depth, self.active, self.unknown_loops, exhausted = bounds
+        self.exhausted = exhausted or spent
+        return spent is not None
 
     # -- flags --------------------------------------------------------------------------------------------------
 

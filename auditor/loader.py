@@ -47,7 +47,8 @@ class Loader:
     """The modules of one scan. `natives` maps dotted names to what this project knows of them.
 
     `programs` are exported programs that a run has saved, by script and file name; `operators` the functions of custom
-    operators, by dotted name and by the file that registers them.
+    operators, by dotted name and by the file that registers them. `again` are names of modules that each run has to
+    make for itself: making them exports something, say.
     """
 
     sources: Sources
@@ -70,6 +71,7 @@ class Loader:
     problems: dict[str, str] = field(default_factory=dict)
     programs: dict[tuple[str, str], Instance] = field(default_factory=dict)
     operators: dict[str, dict[str, Value]] = field(default_factory=dict)
+    again: list[tuple[Module, frozenset[str]]] = field(default_factory=list)
     _data_cache: dict[str, bool] = field(default_factory=dict)
     _resolved: dict[tuple[str, str, str, tuple[str, ...]], SourceFile | None] = field(default_factory=dict)
 
@@ -152,6 +154,7 @@ class Loader:
         it.conditions, it.maybe_raised = frozenset(), []
         outer, self.unread = self.unread, {}
         events, it.events, low = it.events, None, serial()
+        bounds, met = it.apart(), it.sinks.met()
         frame = Frame(module.env, statement, module)
         try:
             it.run_block(statement.nodes, frame)
@@ -161,6 +164,8 @@ class Loader:
             it.heap.frames, it.heap.pending, it.conditions, it.maybe_raised = frames, pending, conditions, raised
             module.pending.discard(number)
             it.events = events
+            if it.back(bounds) or it.sinks.met() != met:
+                self.again.append((module, statement.binds | statement.mutates))
             if events is not None:
                 events.outside.append((low, serial()))
             inner, self.unread = self.unread, outer
@@ -187,6 +192,10 @@ class Loader:
         for functions in self.operators.values():
             for path in [p for p in functions if self.sources.audited(p)]:
                 del functions[path]  # what a run does itself, it does again
+        for module, names in self.again:
+            for name in names:
+                module.env.names.pop(name, None)
+        self.again.clear()
 
     # -- imports ------------------------------------------------------------------------------------------------
 

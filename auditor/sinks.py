@@ -54,6 +54,10 @@ class Sinks:
     def problem(self, message: str, site: Site | None) -> None:
         self.problems.append((message, site))
 
+    def met(self) -> tuple[int, int, int]:
+        """How much was met so far."""
+        return len(self.exports), len(self.commands), len(self.problems)
+
     def mark(self) -> tuple[int, int]:
         return len(self.exports), len(self.commands)
 

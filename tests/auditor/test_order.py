@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from auditor import run
 from auditor import scan as scanning
+from auditor.interpreter import Interpreter
 from auditor.request import ScanRequest
 from auditor.scan import scan
-from rules.facts import Graph
-from tests.auditor.support import EXPORTER, mutate, write
+from rules.facts import FileResult, FileStatus, Graph, Query
+from tests.auditor.support import CORE_ML, EXPORTER, mutate, write
 
 SHARED = """\
 from einops import rearrange
@@ -38,14 +41,23 @@ def _graphs(root: Path) -> dict[str, Graph]:
     return {graph.id: graph for graph in scan(ScanRequest(root, (root,))).graphs}
 
 
+def _in_any_order(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Graph], dict[str, FileResult]]:
+    """The graphs and the files of a tree, when its scripts are run from the first to the last and the other way."""
+    runs, found = scanning._default_runs, []
+    for order in (list, reversed):
+        monkeypatch.setattr(scanning, "_default_runs", lambda files, order=order: [*order(runs(files))])
+        result = scan(ScanRequest(root, (root,)))
+        found.append(({g.id: g for g in result.graphs}, {f.path: f for f in result.files}))
+    monkeypatch.setattr(scanning, "_default_runs", runs)
+    assert found[0] == found[1]
+    return found[0]
+
+
 def test_the_order_of_the_runs_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = mutate("import shared\nfrom outside import LIMIT\n" + EXPORTER, USES, FLAG)
     second = mutate("import shared\nimport outside\nprint(outside.LIMIT)\n" + EXPORTER, USES)
     root = write(tmp_path / "tree", {"a.py": first, "b.py": second, "shared.py": SHARED})
-    forward = _graphs(root)
-    runs = scanning._default_runs
-    monkeypatch.setattr(scanning, "_default_runs", lambda files: [*reversed(runs(files))])
-    assert _graphs(root) == forward
+    forward, _ = _in_any_order(root, monkeypatch)
     assert {graph.script for graph in forward.values()} == {"a.py", "b.py"}
 
 
@@ -99,13 +111,61 @@ def test_what_a_script_saves_is_not_there_for_others(tmp_path: Path, monkeypatch
     """A script starts another one with a command line that makes it load what it saves by default."""
     recipe = '[m]\nscript = "saves.py"\nargs = ["--load"]\n'
     files = {"saves.py": mutate(EXPORTER, *LOADS), "starts.py": STARTS, "recipe.toml": recipe}
-    root = write(tmp_path / "tree", files)
-    forward = _graphs(root)
-    runs = scanning._default_runs
-    monkeypatch.setattr(scanning, "_default_runs", lambda files: [*reversed(runs(files))])
-    assert _graphs(root) == forward
+    forward, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
     started = [graph.facts.query for graph in forward.values() if graph.script == "starts.py"]
     assert [fact.value for fact in started] == [None], started
     saved = [graph.facts.query for graph in forward.values() if graph.script == "saves.py"]
     assert len(saved) >= 2
     assert all(fact.value for fact in saved), saved
+
+
+def test_what_a_module_exports_when_it_is_imported_is_exported_in_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converts = mutate(CORE_ML, ('mlmodel.save("out/model.mlpackage")\n', ""))
+    saves = 'import coremltools\nfrom handed_on import mlmodel\nmlmodel.save("out/{}.mlpackage")\n'
+    files = {"converts.py": converts, "handed_on.py": "from converts import mlmodel\n"}
+    files |= {f"{name}.py": saves.format(name) for name in "abc"}
+    graphs, found = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    assert {f"{name}.py::main@{name}.mlpackage" for name in "abc"} <= graphs.keys()
+    assert all(found[f"{name}.py"].status is FileStatus.EXPORTS for name in "abc")
+
+
+def test_a_name_that_a_library_has_moved_is_told_in_each_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "import argparse\nfrom coreai_torch import TorchConverter\nfrom shared import helper\n"
+    script += "argparse.ArgumentParser().parse_args()\n"
+    library = {"pkg/__init__.py": "", "pkg/old.py": "X = 1\n", "pkg/new.py": "def helper(x):\n    return x\n"}
+    files = {**library, "shared.py": "from pkg.old import helper\n", "a.py": script, "b.py": script}
+    _, found = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    assert "has no `helper`; taken from pkg/new.py instead" in found["a.py"].reason
+    assert found["a.py"].reason == found["b.py"].reason
+
+
+CALLS = "".join(f"def f{n}(): return f{n + 1}()\n" for n in range(88)) + "def f88(): return shared.STATIC\nf0()\n"
+
+
+@pytest.mark.parametrize("late", ["x = 1\n" * 500 + "print(shared.STATIC)\n", CALLS], ids=["steps", "depth"])
+def test_how_far_a_run_was_does_not_matter_to_a_shared_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    """One script looks a shared name up when its own bounds are reached, or nearly; another one at once."""
+    monkeypatch.setattr(run, "Interpreter", partial(Interpreter, max_steps=400))
+    shared = "def inner(): return True\ndef static(): return inner()\nSTATIC = static()\n"
+    uses = mutate("import shared\n" + EXPORTER, ("None if args.static else", "None if shared.STATIC else"))
+    script = "import shared\nfrom coreai_torch import TorchConverter\n" + late
+    files = {"shared.py": shared, "a.py": script, "b.py": uses}
+    graphs, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    assert graphs["b.py::main@model.aimodel"].facts.query.value == Query(False, (8,))
+
+
+def test_a_shared_module_that_takes_too_long_does_so_in_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "Interpreter", partial(Interpreter, max_steps=400))
+    shared = "def slow():\n" + "    x = 1\n" * 500 + "    return x\nVALUE = slow()\n"
+    script = "import shared\nfrom coreai_torch import TorchConverter\nshared.VALUE\nTorchConverter()\n"
+    files = {"shared.py": shared, "a.py": script, "b.py": script}
+    graphs, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    reasons = {graph.script: graph.facts.kind.reason for graph in graphs.values()}
+    assert set(reasons) == {"a.py", "b.py"}
+    assert all(r == "the evaluation ended early: more than 400 steps of evaluation" for r in reasons.values()), reasons
