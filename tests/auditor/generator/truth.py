@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.auditor.generator.standins import RECORDER, Lengths, Recorded, Refused, Tensor
+from tests.auditor.generator.lengths import Lengths, Refused
+from tests.auditor.generator.recorder import RECORDER, Recorded
+from tests.auditor.generator.tensors import Tensor
 
 VOCAB, HIDDEN = 128, 32
 """The sizes of every generated model; a width of the vocabulary is what tells logits from hidden states."""
