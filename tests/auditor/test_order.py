@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from auditor import run
+from auditor import examine, run
 from auditor import scan as scanning
 from auditor.interpreter import Interpreter
 from auditor.request import ScanRequest
 from auditor.scan import scan
+from auditor.values import Class, Env, Instance
 from rules.facts import FileResult, FileStatus, Graph, Query
 from tests.auditor.support import CORE_ML, EXPORTER, mutate, write
 
@@ -169,3 +170,23 @@ def test_a_shared_module_that_takes_too_long_does_so_in_each_run(
     reasons = {graph.script: graph.facts.kind.reason for graph in graphs.values()}
     assert set(reasons) == {"a.py", "b.py"}
     assert all(r == "the evaluation ended early: more than 400 steps of evaluation" for r in reasons.values()), reasons
+
+
+def test_a_console_command_knows_of_no_program_that_a_script_has_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its result is used for all scripts that start it."""
+    project = '[project]\nname = "p"\n[project.scripts]\nexport-ours = "module:main"\n'
+    root = write(tmp_path / "tree", {"pyproject.toml": project, "module.py": "def main():\n    pass\n"})
+    examiner = scanning.examiner_of(ScanRequest(root, (root,)))
+    saved = {("module.py", "p.pt2"): Instance(Class("Program", (), Env()))}
+    examiner.loader.programs = dict(saved)
+    known: list[object] = []
+    monkeypatch.setattr(examine, "run_command", lambda loader, *_: known.append(dict(loader.programs)) or "ran")
+    assert [examiner.evaluate("", (), "export-ours") for _ in range(2)] == ["ran", "ran"]
+    examiner.fresh()
+    assert examiner.evaluate("", (), "export-ours") == "ran"
+    assert known == [{}], "one result for all, and it knows of nothing"
+    examiner.loader.programs = dict(saved)
+    examiner.evaluate("", ("--other",), "export-ours")
+    assert examiner.loader.programs == saved
