@@ -561,6 +561,15 @@ def _is_hint(v: Value | None) -> bool:
     return isinstance(v, Instance) and text_of(v.attrs.get("name", NONE)) == "AUTO"
 
 
+def _places(v: Value | None) -> tuple[Site, ...]:
+    return v.places if v is not None else ()
+
+
+def _decided_by(v: Value | None) -> str:
+    """What decides which of several values it is."""
+    return f": {v.cause.reason}" if isinstance(v, Union) and v.cause is not None else ""
+
+
 def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
     if q is None:
         if d.more is not None:
@@ -572,7 +581,9 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
         cause = (
             q.source
             if isinstance(q.source, Unknown)
-            else Unknown(f"the dynamic shapes of `{q.name}` are not known", places=q.source.places if q.source else ())
+            else Unknown(
+                f"the dynamic shapes of `{q.name}` are not known{_decided_by(q.source)}", places=_places(q.source)
+            )
         )
         reason, places = why(cause, d.site)
         return Fact.unknown(reason, *places, flags=q.source.flags if q.source else frozenset())
