@@ -72,7 +72,4 @@ def _runs(text: str) -> bool:
     return "__main__" in text or _CALLS.search(text) is not None
 
 
-_CALLS = re.compile(
-    r"^(?:[\w.,* \t]+=[ \t]*)?[A-Za-z_][\w.]*\(|^(?:for|while|with|if|try|match|async|await|raise|assert)\b",
-    re.MULTILINE,
-)
+_CALLS = re.compile(r"^[A-Za-z_][\w.]*\(|^(?:for|while|with)\b", re.MULTILINE)
