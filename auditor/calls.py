@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeGuard
 
@@ -361,11 +361,22 @@ def handed(it: Interpreter, args: Args, cause: Unknown) -> None:
             spoil(it, Args([v.receiver]), cause)
         if not isinstance(function, Function):
             continue
-        _taint(it, v, cause, set())
-        scope: Env | None = function.env
-        while scope is not None and scope.module is None:
-            spoil(it, Args(list(scope.names.values())), cause)
+        if isinstance(v, Bound):
+            _taint(it, v.receiver, cause, set())
+        said, scope = set(_names(function.node)), function.env
+        while scope.module is None and scope.parent is not None:
+            reached = [value for name, value in scope.names.items() if name in said]
+            taint(it, Args(reached), cause)
+            spoil(it, Args(reached), cause)
             scope = scope.parent
+
+
+def _names(node: Any) -> Iterator[str]:
+    """The names in a piece of code."""
+    if type(node) is cst.Name:
+        yield node.value
+    for child in node.children:
+        yield from _names(child)
 
 
 def _call_instance(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:

@@ -69,4 +69,7 @@ def _add(others: dict[str, Exporting], name: str, more: Exporting) -> None:
 
 def _runs(text: str) -> bool:
     """Whether the file does something when it is run: it has a main guard, or calls at its top level."""
-    return "__main__" in text or bool(re.search(r"^[a-z_][\w.]*\(", text, re.MULTILINE))
+    return "__main__" in text or _CALLS.search(text) is not None
+
+
+_CALLS = re.compile(r"^[A-Za-z_][\w.]*\(|^(?:for|while|with)\b", re.MULTILINE)

@@ -307,6 +307,11 @@ def _state_inputs(d: Declaration) -> dict[str, str]:
     return {n: n for n in inputs if n in names}
 
 
+def _comes_out(d: Declaration, name: str) -> bool:
+    """Whether a cache is named among the inputs, and one comes out: it is no state then, whatever is written to it."""
+    return name in (d.input_names or ()) and is_cache_name(name) and bool(cache_names(d.output_names or ()))
+
+
 _WRITABLE = ("input", "buffer", "attribute", "parameter")
 
 
@@ -322,7 +327,7 @@ def _states(
         written.setdefault(w.storage.name, w.storage)
     names = d.state_names
     if names is None:
-        names = tuple(n for n, s in written.items() if s.role in ("input", "buffer"))
+        names = tuple(n for n, s in written.items() if s.role in ("input", "buffer") and not _comes_out(d, n))
         by_input = {n: n for n in names}
     declared = {i.name: i for i in d.inputs}
     states = []
@@ -331,7 +336,7 @@ def _states(
         states.append(_state(d, name, source, outcome))
     bound_to = [declared[i] for i in (*by_input.values(), *recurrent) if i in declared]
     known = {i.parameter or i.name for i in bound_to} | set(names)
-    undeclared = [s for n, s in written.items() if n not in known and s.role in _WRITABLE]
+    undeclared = [s for n, s in written.items() if n not in known and s.role in _WRITABLE and not _comes_out(d, n)]
     left = [n for n in names if n not in by_input and n not in written]
     if len(undeclared) > len(left):
         states += [_undeclared(d, s, outcome) for s in undeclared]
@@ -561,6 +566,15 @@ def _is_hint(v: Value | None) -> bool:
     return isinstance(v, Instance) and text_of(v.attrs.get("name", NONE)) == "AUTO"
 
 
+def _places(v: Value | None) -> tuple[Site, ...]:
+    return v.places if v is not None else ()
+
+
+def _decided_by(v: Value | None) -> str:
+    """What decides which of several values it is."""
+    return f": {v.cause.reason}" if isinstance(v, Union) and v.cause is not None else ""
+
+
 def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
     if q is None:
         if d.more is not None:
@@ -572,7 +586,9 @@ def _query(d: Declaration, q: Declared | None) -> Fact[Query]:
         cause = (
             q.source
             if isinstance(q.source, Unknown)
-            else Unknown(f"the dynamic shapes of `{q.name}` are not known", places=q.source.places if q.source else ())
+            else Unknown(
+                f"the dynamic shapes of `{q.name}` are not known{_decided_by(q.source)}", places=_places(q.source)
+            )
         )
         reason, places = why(cause, d.site)
         return Fact.unknown(reason, *places, flags=q.source.flags if q.source else frozenset())
@@ -778,8 +794,8 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     )
     if embedded is not None and width == embedded:
         return False
-    if "hidden" in str(width).lower() and not label & LOGIT_NAMES:
-        return False
+    if "hidden" in str(width).lower():
+        return None if label & LOGIT_NAMES else False
     if label & LOGIT_NAMES:
         return True
     if label & _HIDDEN_NAMES:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.assumptions import Assumptions
 from auditor.command_lines import CommandLines
 from auditor.heap import Contents, Heap
-from auditor.joins import join_all, join_contents
+from auditor.joins import decided_by, join_all, join_contents
 from auditor.modules import Statement
 from auditor.operators import truth
 from auditor.places import Site
@@ -257,7 +257,8 @@ class Interpreter:
             self.may_raise(one, contents)
         if test is not None and len(going) == 1:
             self.assumed.assume(test, going[0])
-        return self._merge(worlds, (), test if going == [True, False] else None)
+        with decided_by(test):
+            return self._merge(worlds, (), test if going == [True, False] else None)
 
     def may_raise(self, error: RaiseSignal | str, contents: Contents | None = None) -> None:
         """Record what the code may raise here, where a `try` may catch it. `contents` differ from the current state."""
@@ -306,7 +307,8 @@ class Interpreter:
             return inner
 
         self.fork([run(t) for t in thunks], test)
-        return join_all(results)
+        with decided_by(test):
+            return join_all(results)
 
     def each(self, value: Value, function: Callable[[Value], Value]) -> Value:
         """`function` of a value, or of each option of a union."""

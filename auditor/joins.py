@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from auditor import dims
@@ -30,6 +31,22 @@ from auditor.values import (
 )
 
 _DEPTH = 4
+_deciding: list[Unknown] = []
+
+
+@contextmanager
+def decided_by(condition: Value | None) -> Iterator[None]:
+    """Unions that are made inside are what a condition that nobody knows has decided."""
+    options = condition.options if isinstance(condition, Union) else (condition,)
+    cause = next((o for o in options if isinstance(o, Unknown)), None)
+    if cause is None:
+        yield
+        return
+    _deciding.append(cause)
+    try:
+        yield
+    finally:
+        _deciding.pop()
 
 
 def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
@@ -212,7 +229,10 @@ def union_of(flat: list[Value]) -> Value:
     places, flags = merge_places(*(v.places for v in flat)), merge_flags(flat)
     if len(flat) > MAX_OPTIONS:
         return Unknown("one of more values than are kept apart", places=places, flags=flags)
-    return Union(tuple(flat), places=places, flags=flags)
+    cause = _deciding[-1] if _deciding else None
+    if cause is not None:
+        places = merge_places(places, cause.places)
+    return Union(tuple(flat), places=places, flags=flags, cause=cause)
 
 
 def join_all(values: Iterable[Value]) -> Value:

@@ -375,6 +375,8 @@ def _compare(op: str, a: Value, b: Value) -> bool | None:
             return None
     x, y = as_dim(a), as_dim(b)
     if x is not None and y is not None:
+        if op in ("<", "<=", ">", ">=") and (_below(a, y) or _below(b, x)):
+            return None
         return _compare_dims(op, x, y)
     if isinstance(a, Seq) and isinstance(b, Seq) and op not in ("==", "!="):
         return _compare_plain(op, a, b)
@@ -382,6 +384,11 @@ def _compare(op: str, a: Value, b: Value) -> bool | None:
         result = _equal(a, b)
         return result if result is None or op == "==" else not result
     return None
+
+
+def _below(v: Value, bound: dims.Dim) -> bool:
+    """Whether an unknown number is compared with one that only negative ones are below: lengths are none, it may be."""
+    return isinstance(v, Unknown) and isinstance(bound, int) and bound <= 0
 
 
 def _compare_plain(op: str, a: Seq, b: Seq) -> bool | None:

@@ -336,12 +336,14 @@ class Union(Value):
     """One of a few values, and nobody knows which. Never nested, never of one option.
 
     `guard` is a condition with the values where it is true and where it is false, when the two ways of a branch made
-    it; `test` is what the union asks of another value, when it is a condition itself.
+    it; `test` is what the union asks of another value, when it is a condition itself. `cause` is the unknown that
+    decides, where a branch on one made the union.
     """
 
     options: tuple[Value, ...]
     guard: tuple[Value, Value, Value] | None = field(default=None, repr=False)
     test: Test | None = field(default=None, repr=False)
+    cause: Unknown | None = field(default=None, kw_only=True, repr=False)
 
 
 @dataclass(slots=True)

@@ -238,10 +238,9 @@ def _split(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _environ(it: Interpreter, args: Args, site: Site | None) -> Value:
-    default = args.get(1, "default")
-    found = Unknown(
-        "an environment variable is known at run time only", "environ", "str", places=(site,) if site else ()
-    )
+    default, name = args.get(1, "default"), text_of(args.pos[0]) or "*"
+    reason = f"the environment variable `{name}` is known at run time only"
+    found = Unknown(reason, f"environ[{name}]", "str", places=(site,) if site else ())
     return union([found, default if default is not None else NONE])
 
 

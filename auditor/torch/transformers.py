@@ -11,9 +11,23 @@ from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.torch import layers
-from auditor.torch.modules import MODULE
+from auditor.torch.modules import MODULE, walk
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
-from auditor.values import FALSE, Args, Const, Instance, Method, NativeClass, Seq, Star, Tensor, Unknown, Value, text_of
+from auditor.values import (
+    FALSE,
+    NONE,
+    Args,
+    Const,
+    Instance,
+    Method,
+    NativeClass,
+    Seq,
+    Star,
+    Tensor,
+    Unknown,
+    Value,
+    text_of,
+)
 
 
 def config(site: Site | None, it: Interpreter | None = None, args: Args | None = None) -> Unknown:
@@ -168,6 +182,17 @@ def _layer(it: Interpreter, args: Args, site: Site | None) -> Value:
     return found
 
 
+def _edited(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Another layer is put among those of the model: which one a loop meets is not known any more."""
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    cause = Unknown("the layers of the model are edited", "layers", places=(site,) if site else ())
+    for _, part in list(walk(obj)):
+        it.heap.touch(part)
+        part.taint = part.taint or cause
+    return NONE
+
+
 def _each_layer(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Seq("list", [Star((_layer(it, args, site),))])
 
@@ -197,7 +222,13 @@ BASE = NativeClass(
 PART = NativeClass("transformers.Part", {"forward": _unread, "__getattr__": _getattr}, (MODULE,))
 LAYERS = NativeClass(
     "transformers.Layers",
-    {"__getitem__": _layer, "__iter__": _each_layer, "__len__": _count, "forward": _unread},
+    {
+        "__getitem__": _layer,
+        "__iter__": _each_layer,
+        "__len__": _count,
+        "forward": _unread,
+        **dict.fromkeys(("append", "extend", "insert", "__setitem__"), _edited),
+    },
     (MODULE,),
 )
 _FAMILIES = "Llama Qwen2 Qwen3 Mistral Phi Phi3 Gemma Gemma2 Gemma3 GPT2 GPTNeoX OPT Falcon Olmo2 SmolLM3 StableLm"

@@ -246,6 +246,42 @@ HUGGING_FACE_EDITS: dict[str, tuple[Edit, ...]] = {
     "a part that is not known": (
         ("            h = layer.input_layernorm(x)\n", "            h = layer.conv(layer.input_layernorm(x))\n"),
     ),
+    "no head": ((PROGRAM, "model.model.lm_head = nn.Identity()\n" + PROGRAM),),
+    "hidden states under the name of logits": ((LM_HEAD, "        return x\n"),),
+    "the states of the model without its head": (
+        (LM_HEAD, "        return self.model.model(inputs_embeds=x).last_hidden_state\n"),
+    ),
+    "a layer is appended": (
+        (
+            PROGRAM,
+            "model.model.model.layers = model.model.model.layers[:-1]\nmodel.model.model.layers.append(Last())\n"
+            + PROGRAM,
+        ),
+    ),
+    "rows to keep, by a partial": (
+        (
+            PROGRAM,
+            "import functools\nmodel.model.forward = functools.partial(model.model.forward, logits_to_keep=1)\n"
+            + PROGRAM,
+        ),
+        (LM_HEAD, "        return self.model(inputs_embeds=x).logits\n"),
+    ),
+    "rows to keep, in keywords": (
+        (LM_HEAD, "        return self.model(inputs_embeds=x, **{'logits_to_keep': 1}).logits\n"),
+    ),
+    "the forward of the class is replaced": (
+        (PROGRAM, "type(model.model).forward = Last.forward\n" + PROGRAM),
+        (LM_HEAD, "        return self.model(inputs_embeds=x).logits\n"),
+    ),
+    "a cache that is written, goes in and comes out": (
+        ('    state_names=["keyCache", "valueCache"],\n', ""),
+        (LM_HEAD, LM_HEAD.rstrip() + ", key_cache, value_cache\n"),
+        (
+            'input_names=["input_ids", "position_ids"]',
+            'input_names=["input_ids", "position_ids", "key_cache", "value_cache"]',
+        ),
+        ('output_names=["logits"]', 'output_names=["logits", "key_cache_out", "value_cache_out"]'),
+    ),
     "arguments that are not known": (
         UNREAD,
         (LM_HEAD, "        return self.model(inputs_embeds=x, **rowkit.options()).logits\n"),

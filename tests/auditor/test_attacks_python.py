@@ -134,7 +134,7 @@ def _typer(signature: str, given: str = "static") -> str:
 
 def _click(option: str, given: str = "static", call: str = "main()", command: str = "@click.command()") -> str:
     body = NAMED.replace("static=static", f"static={given}")
-    name = next(n for n in ("static", "dynamic", "mode", "rows") if n in option.split(",")[0] or f'"{n}"' in option)
+    name = given.removeprefix("not ").split()[0]
     return f"{command}\n{option}\ndef main({name}):\n{body}\n\n{call}\n"
 
 
@@ -405,7 +405,54 @@ def test_what_a_definition_reads_when_it_is_made(tmp_path: Path, name: str) -> N
     assert judged(tmp_path, mutate(EXPORTER, *edits)).verdict is Verdict.OUT
 
 
+PLAIN = {
+    "typer": _typer("static: bool = False"),
+    "typer: names": _typer('static: bool = typer.Option(False, "--static/--dynamic")'),
+    "typer: what starts first": START.format("typer.Typer()", "@app.callback()", "@app.command()").replace(
+        "True", "False"
+    )
+    + PINNED,
+    "typer: a version that is asked for": (
+        "def version(value: bool):\n    if value:\n        raise typer.Exit()\n\n\n"
+        + _typer("static: bool = False, v: Annotated[bool, typer.Option('--version', callback=version)] = False")
+    ),
+    "click: a flag": _click('@click.option("--static", is_flag=True)'),
+    "click: a pair of flags": _click('@click.option("--static/--dynamic", default=False)'),
+    "click: a word for no": _click('@click.option("--static", type=bool, default="no")'),
+    "click: a choice": _click(
+        '@click.option("--mode", type=click.Choice(["static", "dynamic"]), default="dynamic")', 'mode == "static"'
+    ),
+    "click: values of flags": _click(
+        '@click.option("--pin", "mode", flag_value="static")\n'
+        '@click.option("--free", "mode", flag_value="dynamic", default=True)',
+        'mode == "static"',
+    ),
+    "click: a group": (
+        "PIN = False\n\n\n@click.group()\n@click.option('--verbose', is_flag=True)\n@click.pass_context\n"
+        "def app(ctx, verbose):\n    ctx.ensure_object(dict)\n\n\n@app.command()\ndef main():\n" + PINNED
+    ),
+    "fire": f"def main(static=False):\n{NAMED}\n\nfire.Fire(main)\n",
+}
+
+
+@pytest.mark.parametrize("name", sorted(PLAIN))
+def test_plain_commands_stay_eligible(tmp_path: Path, name: str) -> None:
+    imports = "import click\nimport fire\nimport typer\nfrom enum import Enum\nfrom typing import Annotated\n"
+    assert _eligible(tmp_path, (IMPORTS, IMPORTS + imports), (MAIN, PLAIN[name]))
+
+
 HARMLESS: dict[str, tuple[Edit, ...]] = {
+    "a handler of signals": (
+        before(PROGRAM, "    import signal\n    signal.signal(signal.SIGINT, lambda *a: None)\n"),
+    ),
+    "help that is suppressed": ((OPTION, OPTION.replace(")", ", help=argparse.SUPPRESS)")),),
+    "set_defaults": ((OPTION, OPTION + "    parser.set_defaults(static=False)\n"),),
+    "a parser of a class": (
+        (
+            PARSER,
+            _OWN_PARSER + "        def error(self, message):\n            raise SystemExit(2)\n\n    parser = Own()\n",
+        ),
+    ),
     "the command line is read": (
         (IMPORTS, IMPORTS + "import sys\n"),
         before(PARSE, "    if len(sys.argv) > 5:\n        sys.argv = sys.argv[:1]\n"),

@@ -10,6 +10,7 @@ from rules.verdict import Verdict
 from tests.auditor.edits import HEAD, LAST_DIM, LAST_INPUT, NORM, ONE_TOKEN, SIGNATURE, WRITE_KEYS, Edit, after, ids
 from tests.auditor.support import EXPORTER, judged, mutate
 
+IMPORTS = "import argparse\n"
 MASK = "mask = (torch.arange(rows) == rows - 1)[None, :, None]"
 OTHER_ROWS: dict[str, tuple[str, ...]] = {
     "times a mask": (MASK, "logits = logits * mask"),
@@ -149,11 +150,19 @@ def test_one_row_in_the_example_of_an_automatic_dimension(tmp_path: Path) -> Non
     assert not _eligible(tmp_path, ONE_TOKEN, ids("{1: Dim.AUTO}"))
 
 
+def test_an_unknown_number_may_be_negative(tmp_path: Path) -> None:
+    edits = (IMPORTS, IMPORTS + "import os\n"), ("None if args.static else", "None if int(os.environ['N']) < 0 else")
+    assert not _eligible(tmp_path, *edits, ("1 if args.static else 8", "1 if int(os.environ['N']) < 0 else 8"))
+
+
 def test_a_head_of_a_few_classes(tmp_path: Path) -> None:
     head = "self.head = nn.Linear(HIDDEN, VOCAB)"
     assert not _eligible(tmp_path, (head, head.replace("VOCAB", "5")))
 
 
+ATTENTION = (
+    "        y = nn.functional.scaled_dot_product_attention(q, key_cache[:, :, :end], value_cache[:, :, :end], mask)\n"
+)
 HARMLESS: dict[str, tuple[Edit, ...]] = {
     "padding is masked where it comes in": (
         (
@@ -180,6 +189,29 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
     "a tensor of its own that is changed": (_at(NORM, ("y = torch.zeros_like(x)", "y += x", "x = y")),),
     "a position that is at least zero": (
         (WRITE_KEYS, "        at = max(start, 0)\n        key_cache[:, :, at : at + rows] = k\n"),
+    ),
+    "attention by hand": (
+        (
+            ATTENTION,
+            "        scores = q @ key_cache[:, :, :end].transpose(-1, -2) / 8\n"
+            "        scores = scores.masked_fill(~mask, float('-inf'))\n"
+            "        y = scores.softmax(-1) @ value_cache[:, :, :end]\n",
+        ),
+    ),
+    "a mask of numbers for attention": (
+        (ATTENTION, "        mask = torch.where(mask, 0.0, float('-inf'))\n" + ATTENTION),
+    ),
+    "experts, by index": (
+        _at(
+            NORM,
+            (
+                "flat = x.view(-1, HIDDEN)",
+                "out = torch.zeros_like(flat)",
+                "at = torch.arange(flat.shape[0])",
+                "out.index_add_(0, at, flat[at] * 0.5)",
+                "x = x + out.view_as(x)",
+            ),
+        ),
     ),
     "experts, each with its rows": (
         _at(

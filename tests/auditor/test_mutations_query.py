@@ -208,7 +208,6 @@ def test_a_flag_that_no_fact_depends_on_is_not_named(tmp_path: Path) -> None:
     assert graph.facts.flags == {"--static"}
 
 
-@pytest.mark.xfail(reason="cites what the branch writes, a line below its condition")
 def test_the_reason_cites_the_line_where_knowledge_ends(tmp_path: Path) -> None:
     script = mutate(EXPORTER, before(PROGRAM, f"    {UNKNOWN['the environment']}\n"), ONE_TOKEN)
     (reason,) = [f for f in judged(tmp_path, script).reasons if f.rule == "unknown-query"]
