@@ -1,6 +1,6 @@
 """Files that only define exporters, and the scripts of the tree whose runs call them.
 
-A graph belongs to the script that is run. Where one script drives an exporter of another file, that file has the graph
+A graph belongs to the script that is run. Where one script drives an exporter of another file, each file on the way has it
 as well (`Graph.by` says whose it is): somebody who asks what the exporter writes looks there.
 """
 
@@ -22,11 +22,13 @@ class Drivers:
 
     def record(self, graph: Graph, export: Export) -> None:
         """A run has exported `graph`. Recipes name what they ship, so their graphs stay theirs alone."""
-        home = export.site.path
-        if graph.invocation.kind is InvocationKind.RECIPE or home == graph.script:
+        if graph.invocation.kind is InvocationKind.RECIPE or export.site.path == graph.script:
             return
-        twin = replace(graph, id=f"{home} by {graph.id}", script=home, line=export.site.line, by=graph.script)
-        self.graphs.setdefault(home, {}).setdefault(graph.script, []).append(twin)
+        met = {site.path: site for site in (*export.stack, export.site)}
+        for home, site in met.items():
+            if home != graph.script:
+                twin = replace(graph, id=f"{home} by {graph.id}", script=home, line=site.line, by=graph.script)
+                self.graphs.setdefault(home, {}).setdefault(graph.script, []).append(twin)
         for site in (export.site, *export.stack):
             self.lines.setdefault(site.path, set()).add(site.line)
 

@@ -312,6 +312,10 @@ class _Scanner:
             for words, calls in tables().calls
         )
 
+    def _has_main(self, script: str) -> bool:
+        source = self.loader.indexed.get(script)
+        return source is None or any(s.main_guard for s in source.statements)
+
     def _only_defines(self, script: str) -> bool:
         """Whether running the file exports nothing by itself, whatever its imports hold: it only defines things."""
         source = self.loader.indexed.get(script)
@@ -383,7 +387,7 @@ class _Scanner:
         done = set()
         for path in files:
             graphs = self.drivers.of(path)
-            if graphs and path not in self.exporting and path not in self.errors and self._only_defines(path):
+            if graphs and path not in self.exporting and path not in self.errors and not self._has_main(path):
                 self.graphs += graphs
                 done.add(path)
         return done

@@ -284,6 +284,21 @@ def test_an_exporting_function_that_one_script_calls_has_its_arguments(tmp_path:
     assert _says(result, "worker.py") == _says(result, "kit.py") == ["out by static-query"]
 
 
+def test_an_exporting_function_of_a_file_that_does_something_when_it_is_imported(tmp_path: Path) -> None:
+    kit = _kit().replace("import argparse\n", "import argparse\nimport sys\nsys.path.insert(0, 'models')\n", 1)
+    result = scan_text(tmp_path, {"kit.py": kit, "worker.py": WORKER.format("kit.Model().eval()", "True")})
+    assert _says(result, "worker.py") == _says(result, "kit.py") == ["out by static-query"]
+
+
+def test_an_exporting_function_that_hands_on_to_another_file(tmp_path: Path) -> None:
+    kit = "import low\nfrom coreai_torch import TorchConverter\nModel = low.Model\n\n\n"
+    kit += "def export(model, args):\n    low.export(model, args)\n"
+    worker = WORKER.format("kit.Model().eval()", "True")
+    result = scan_text(tmp_path, {"low.py": _kit(), "kit.py": kit, "worker.py": worker})
+    for script in ("worker.py", "kit.py", "low.py"):
+        assert _says(result, script) == ["out by static-query"], script
+
+
 def test_an_exporting_function_that_several_call_is_not_judged_as_one_of_them_has_it(tmp_path: Path) -> None:
     one, other = WORKER.format("kit.Model().eval()", "True"), WORKER.format("kit.Model().eval()", "False")
     result = scan_text(tmp_path, {"kit.py": _kit(), "one.py": one, "other.py": other})
