@@ -1,7 +1,8 @@
 """Files that only define exporters, and the scripts of the tree whose runs call them.
 
-A graph belongs to the script that is run. Where one script drives an exporter of another file, each file on the way has it
-as well (`Graph.by` says whose it is): somebody who asks what the exporter writes looks there.
+A graph belongs to the script that is run. Where one script drives an exporter of another file, every file on the way to
+the export call has the graph as well (`Graph.by` says whose it is): somebody who asks what the exporter writes looks
+there.
 """
 
 from __future__ import annotations
