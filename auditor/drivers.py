@@ -1,7 +1,7 @@
 """Files that only define exporters, and the scripts of the tree whose runs call them.
 
-A graph belongs to the script that is run. Where one script drives an exporter of another file, that file has the graph
-as well (`Graph.by` says whose it is): somebody who asks what the exporter writes looks there.
+A graph belongs to the script that is run. Where one script drives an exporter of another file, each file on the way has
+the graph as well (`Graph.by` says whose it is): somebody who asks what the exporter writes looks there.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ class Drivers:
         """A run has exported `graph`; `way` as `Found` has it."""
         if not way:
             return
-        home, at = way[0]
-        twin = replace(graph, id=f"{home} by {graph.id}", script=home, line=at, by=graph.script)
-        self.graphs.setdefault(home, {}).setdefault(graph.script, []).append(twin)
+        for home, at in dict([*way[1:], way[0]]).items():
+            if home != graph.script:
+                twin = replace(graph, id=f"{home} by {graph.id}", script=home, line=at, by=graph.script)
+                self.graphs.setdefault(home, {}).setdefault(graph.script, []).append(twin)
         for path, line in way:
             self.lines.setdefault(path, set()).add(line)
 

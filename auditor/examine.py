@@ -215,6 +215,10 @@ class Examiner:
         except (SyntaxProblem, Unreadable):
             return None
 
+    def has_main(self, script: str) -> bool:
+        source = self.index(script)
+        return source is None or any(s.main_guard for s in source.statements)
+
     def only_defines(self, script: str) -> bool:
         """Whether running the file exports nothing by itself, whatever its imports hold: it only defines things."""
         source = self.index(script)

@@ -126,7 +126,7 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal],
         early = [(s, {**now, **c}) for s, c in worlds[:-1]]
         it.heap.undo(frame)
         it.rounds.add(parts, inner.reached)
-        kept = bool(parts) and any(parts.in_content(o, c, _read(unseen, o)) for o, c in now.values() if not _grew(o, c))
+        kept = bool(parts) and any(_keeps(parts, o, c, unseen) for o, c in now.values() if not _grew(o, c))
         if kept:
             it.rounds.share(parts)
         if failed is not None:
@@ -167,7 +167,7 @@ def _kept_before(parts: Parts, unseen: Unseen) -> bool:
     """Whether a name that the loop can read, and does not bind anew, already has an element of the list or a part."""
     env = unseen.head[1] if unseen.head is not None and parts else None
     while env is not None and env.module is None:
-        if parts.in_content(env, env.names, _read(unseen, env)):
+        if _keeps(parts, env, env.names, unseen):
             return True
         env = env.parent
     return False
@@ -178,9 +178,13 @@ def _grew(obj: Any, content: Any) -> bool:
     return isinstance(obj, Seq) and all(a is b for a, b in zip(obj.items, content[0], strict=False))
 
 
-def _read(unseen: Unseen, obj: Any) -> frozenset[str] | None:
-    """The names of a scope that a round may read before it binds them; None for any."""
-    return carried(unseen.head[0]) if unseen.head is not None and unseen.head[1] is obj else None
+def _keeps(parts: Parts, obj: Any, content: Any, unseen: Unseen) -> bool:
+    """Whether an object keeps an element or a part; a scope, under a name that a round may read before it binds it."""
+    if not parts.in_content(obj, content):
+        return False
+    if unseen.head is None or unseen.head[1] is not obj:
+        return True
+    return parts.in_content(obj, content, carried(unseen.head[0]))
 
 
 def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
@@ -194,8 +198,8 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
         # in its first round a loop has not met its own items: those of the list are of an earlier loop
         if any(isinstance(g, Star) for g in grown) or (attempt and any(isinstance(o, Star) for o in old[0])):
             each = [i for g in grown for i in (g.items if isinstance(g, Star) else (g,))]
-            if not old[0]:
-                return [Star((i,)) for i in each], new[1]
+            if not attempt or not old[0]:
+                return [*old[0], *(Star((i,)) for i in each)], new[1]
             seen = [i for o in old[0] if isinstance(o, Star) for i in o.items]
             fresh = [i for i in each if not any(congruent(i, s) for s in seen)]
             if not fresh:

@@ -81,7 +81,7 @@ class _Scanner:
         done = set()
         for path in files:
             graphs = self.drivers.of(path)
-            if graphs and examiner.only_defines(path):
+            if graphs and not examiner.has_main(path):
                 self.graphs += graphs
                 done.add(path)
         return done

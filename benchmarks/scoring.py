@@ -4,8 +4,8 @@ Verdict: of the graphs of a run the best one is compared (eligible, unresolved, 
 names its bundle, only graphs of that bundle. `accept` of a label lists every verdict that a reader could defend. Labels
 of one run (one a graph) are taken together: the best of them says what is wanted.
 
-Facts (of decoders with the right verdict, where the label has them): the best graphs of the run, one of which must have
-it.
+Facts (of decoders with the right verdict, where the label has them): the graphs with the verdict of the label, of which
+one must have it; the best graphs of the run where the verdict is another that the label accepts.
 
 - reasons: the rules broken, exactly these; *and more* when the label's are all there but others too
 - states: names and roles, in any order; `*` in a name of either side stands for a layer, `kv` for keys or values
@@ -222,13 +222,14 @@ def score(labels: Sequence[Label], report: Mapping[str, Any]) -> Score:
         for graph in graphs:
             if graph["verdict"] == "eligible" and (not allowed or any(named_out(label, graph) for label in group)):
                 out.false_eligible.append(f"{_name(first)}: {graph['id']}")
+        told = [g for g in graphs if verdict(g) in {label.verdict for label in (first, *others)}] or top
         for name in FIELDS if right else ():
             if first.knows(name):
-                answers = {has(label, name, g) for label in (first, *others) if label.knows(name) for g in top}
+                answers = {has(label, name, g) for label in (first, *others) if label.knows(name) for g in told}
                 answer = next((a for a in ANSWERS if a in answers), "wrong")
                 out.facts[name].append(answer)
                 if answer != "right":
-                    out.remarks.append(f"{_name(first)}: {name} {_shown(first, name)}, not {_found(name, top)}")
+                    out.remarks.append(f"{_name(first)}: {name} {_shown(first, name)}, not {_found(name, told)}")
     return out
 
 

@@ -260,3 +260,59 @@ def test_hitting_a_bound_is_a_reason_and_no_guess(tmp_path: Path) -> None:
         tmp_path, mutate(EXPORTER, before(PROGRAM, "".join(f"    {line}\n" for line in code.splitlines())))
     )
     assert judgement.says() == "unresolved by unknown-query"
+
+
+# -- exporting functions of modules -------------------------------------------------------------------------------
+
+CALL = 'if __name__ == "__main__":\n'
+WORKER = "import argparse\nimport kit\n\nkit.export({}, argparse.Namespace(static={}))\n"
+
+
+def _kit() -> str:
+    """A module that exports the model that it is given, and nothing by itself."""
+    script = mutate(EXPORTER, ("def export(args):\n", "def export(model, args):\n"), (BUILD, ""))
+    return script[: script.index(CALL)]
+
+
+def _says(result: Scan, script: str) -> list[str]:
+    return [judge(g.facts).says() for g in result.graphs if g.script == script]
+
+
+def test_an_exporting_function_that_one_script_calls_has_its_arguments(tmp_path: Path) -> None:
+    worker = WORKER.format("kit.Model().eval()", "True")
+    result = scan_text(tmp_path, {"kit.py": _kit(), "worker.py": worker})
+    assert _says(result, "worker.py") == _says(result, "kit.py") == ["out by static-query"]
+
+
+def test_an_exporting_function_of_a_file_that_does_something_when_it_is_imported(tmp_path: Path) -> None:
+    kit = _kit().replace("import argparse\n", "import argparse\nimport sys\nsys.path.insert(0, 'models')\n", 1)
+    result = scan_text(tmp_path, {"kit.py": kit, "worker.py": WORKER.format("kit.Model().eval()", "True")})
+    assert _says(result, "worker.py") == _says(result, "kit.py") == ["out by static-query"]
+
+
+def test_an_exporting_function_that_hands_on_to_another_file(tmp_path: Path) -> None:
+    kit = "import low\nfrom coreai_torch import TorchConverter\nModel = low.Model\n\n\n"
+    kit += "def export(model, args):\n    low.export(model, args)\n"
+    worker = WORKER.format("kit.Model().eval()", "True")
+    result = scan_text(tmp_path, {"low.py": _kit(), "kit.py": kit, "worker.py": worker})
+    for script in ("worker.py", "kit.py", "low.py"):
+        assert _says(result, script) == ["out by static-query"], script
+
+
+def test_an_exporting_function_that_several_call_is_not_judged_as_one_of_them_has_it(tmp_path: Path) -> None:
+    one, other = WORKER.format("kit.Model().eval()", "True"), WORKER.format("kit.Model().eval()", "False")
+    result = scan_text(tmp_path, {"kit.py": _kit(), "one.py": one, "other.py": other})
+    assert _says(result, "one.py") == ["out by static-query"]
+    assert _says(result, "other.py") == ["eligible"]
+    assert _says(result, "kit.py") not in (["eligible"], ["out by static-query"])
+
+
+def test_calls_that_keep_a_module_keep_one_that_is_not_known(tmp_path: Path) -> None:
+    quantized = (
+        "    model = quantizer.Quantizer(model, {}).prepare(example_inputs=(), dynamic_shapes=dynamic)\n" + PROGRAM
+    )
+    kit = mutate(_kit(), (PROGRAM, quantized), ("import argparse\n", "from coreai_opt.quantization import quantizer\n"))
+    (graph,) = scan_text(tmp_path, {"kit.py": kit.replace("None if args.static else {", "{")}).graphs
+    assert graph.facts.query.value is not None
+    assert graph.facts.query.value.dynamic
+    assert graph.facts.logits.value is None
