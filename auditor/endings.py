@@ -34,7 +34,7 @@ def why_nothing(result: Result) -> str:
     if result.problems:
         return result.problems[0]
     if result.unread:
-        names = ", ".join(f"`{name}` ({place})" for name, place in result.unread[:3])
+        names = ", ".join(f"{name} ({place})" for name, place in result.unread[:3])
         return f"no export call is reached; imports without a source: {names}: give it with --library"
     if result.exhausted is not None:
         return f"the evaluation ended early: {result.exhausted.reason}"

@@ -69,6 +69,7 @@ class Loader:
     patched: dict[str, Value] = field(default_factory=dict)
     unread: dict[str, Site] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    moved: dict[str, tuple[str, str]] = field(default_factory=dict)
     programs: dict[tuple[str, str], Instance] = field(default_factory=dict)
     operators: dict[str, dict[str, Value]] = field(default_factory=dict)
     again: list[tuple[Module, frozenset[str]]] = field(default_factory=list)
@@ -266,6 +267,8 @@ class Loader:
     def _missing(self, it: Interpreter, dotted: str, site: Site) -> Value:
         """A module that no source and no knowledge of ours covers."""
         self.unread.setdefault(dotted.split(".")[0], site)
+        for path in self.sources.elsewhere(dotted)[:1]:
+            self.moved.setdefault(dotted.split(".")[0], (dotted, path))
         it.may_raise("ModuleNotFoundError")
         return self.external(dotted, (site,))
 
@@ -454,6 +457,13 @@ class Loader:
         it.may_raise("Exception")
         return unread(it, Unknown(missing, dotted, places=function.places or ((site,) if site else ())), args, site)
 
+    def lacking(self, top: str) -> str:
+        """What could not be imported of a package, and where its library has a module of that name instead."""
+        if top not in self.moved:
+            return f"`{top}`"
+        dotted, path = self.moved[top]
+        return f"`{dotted}`, which the library has as {path} (another version?),"
+
     def is_data(self, dotted: str) -> bool:
         """Whether calling `dotted` gives plain data: listed by name, by package or by pattern."""
         found = self._data_cache.get(dotted)
@@ -467,6 +477,8 @@ class Loader:
         top = function.dotted.lstrip(".").split(".")[0].removesuffix("()")
         if top in self.unread:
             needed = f"`{function.dotted}` is needed"
+            if top in self.moved:
+                return f"the import of {self.lacking(top)} could not be resolved ({needed})"
             return f"the import of `{top}` could not be resolved ({needed}): give its source with --library"
         return f"the call to `{function.dotted}` cannot be read"
 

@@ -134,7 +134,9 @@ def _run(
             it.heap.undo(it.heap.frames.pop())
         it.forget()
     problems = tuple(m for m, _ in sinks.problems)
-    unread = tuple((name, site.place(f"the import of `{name}`")) for name, site in sorted(loader.unread.items()))
+    unread = tuple(
+        (loader.lacking(name), site.place(f"the import of `{name}`")) for name, site in sorted(loader.unread.items())
+    )
     result = Result(
         tuple(sinks.exports),
         tuple(sinks.commands),

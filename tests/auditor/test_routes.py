@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from rules.facts import FileStatus, Kind, Role
 from rules.verdict import judge
-from tests.auditor.support import CORE_ML, EXPORTER, default_graphs, file_of, graph_of, judged, mutate, scan_text
+from tests.auditor.support import CORE_ML, EXPORTER, default_graphs, file_of, graph_of, judged, mutate, scan_text, write
 
 # -- ExecuTorch ---------------------------------------------------------------------------------------------------
 
@@ -562,3 +563,62 @@ def test_a_program_that_is_converted_further_is_one_graph(tmp_path: Path) -> Non
     graph = graph_of(scan_text(tmp_path, {"export.py": script}))
     assert judge(graph.facts).says() == "eligible"
     assert graph.bundle == "out/model.mlpackage"
+
+
+# -- libraries of another version ---------------------------------------------------------------------------------
+
+MOVED = mutate(
+    EXPORTER,
+    (
+        "from coreai_torch import TorchConverter\n",
+        "from coreai_torch import TorchConverter\nfrom kit.export.rows import keep\n",
+    ),
+    ("        x = self.norm(x)\n", "        x = keep(self.norm(x))\n"),
+)
+
+
+def test_a_module_that_a_library_has_elsewhere_is_named(tmp_path: Path) -> None:
+    library = tmp_path / "lib"
+    write(library, {"kit/__init__.py": "", "kit/rows.py": "def keep(x):\n    return x\n"})
+    (graph,) = default_graphs(scan_text(tmp_path / "repo", {"export.py": MOVED}, libraries=(library,)))
+    judgement = judge(graph.facts)
+    assert judgement.says() == "unresolved by unknown-logits"
+    message = judgement.reasons[0].message
+    assert "`kit.export.rows`" in message
+    assert "kit/rows.py" in message
+    assert "--library" not in message
+
+
+def test_a_module_that_no_library_has_is_asked_for(tmp_path: Path) -> None:
+    message = judged(tmp_path, MOVED).reasons[0].message
+    assert "`kit`" in message
+    assert "--library" in message
+
+
+def test_a_module_where_it_should_be(tmp_path: Path) -> None:
+    library = tmp_path / "lib"
+    files = {
+        "kit/__init__.py": "",
+        "kit/export/__init__.py": "",
+        "kit/export/rows.py": "def keep(x):\n    return x[:, -1:]\n",
+    }
+    write(library, files)
+    (graph,) = default_graphs(scan_text(tmp_path / "repo", {"export.py": MOVED}, libraries=(library,)))
+    assert judge(graph.facts).says() == LAST
+
+
+@pytest.mark.parametrize("name", ["kit-1.0-py3-none-any.whl", "kit.zip", "kit-1.0.zip"])
+def test_a_library_in_an_archive_decides(tmp_path: Path, name: str) -> None:
+    folder = "kit-1.0/src/" if name == "kit-1.0.zip" else ""
+    for body, says in (("x", "eligible"), ("x[:, -1:]", LAST)):
+        root = tmp_path / says.split()[-1]
+        root.mkdir()
+        with zipfile.ZipFile(root / name, "w") as archive:
+            archive.writestr(f"{folder}kit/__init__.py", "")
+            archive.writestr(f"{folder}kit/export/__init__.py", "")
+            archive.writestr(f"{folder}kit/export/rows.py", f"def keep(x):\n    return {body}\n")
+        result = scan_text(root / "repo", {"export.py": MOVED}, libraries=(root / name,))
+        judgement = judge(graph_of(result).facts)
+        assert judgement.says() == says
+        if says == LAST:
+            assert any(e.path.endswith("kit/export/rows.py") and e.line == 2 for e in judgement.reasons[0].evidence)
