@@ -8,7 +8,16 @@ from pathlib import Path
 from auditor import stdlib
 from auditor.builtins import builtin_names
 from auditor.checkpoints import Checkpoints
-from auditor.frameworks import coreai_models, coreai_torch, coremltools, executorch, mil, torch_export, torch_jit
+from auditor.frameworks import (
+    coreai_models,
+    coreai_torch,
+    coremltools,
+    executorch,
+    mil,
+    multifunction,
+    torch_export,
+    torch_jit,
+)
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
 from auditor.loader import Loader
@@ -40,6 +49,7 @@ def natives() -> dict[str, Value]:
         **coreai_torch.NATIVES,
         **coremltools.NATIVES,
         **mil.NATIVES,
+        **multifunction.NATIVES,
         **coreai_models.NATIVES,
         **executorch.NATIVES,
         **{name: _holder(name) for name in tables().holds_module},

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -641,3 +641,37 @@ def test_idioms(tmp_path: Path, name: str) -> None:
 def test_the_package_that_the_converter_is_given(tmp_path: Path) -> None:
     (graph,) = default_graphs(scan_text(tmp_path, {"export.py": IDIOMS["a package given to the converter"].text}))
     assert graph.bundle == "out/given.mlpackage"
+
+
+def functions(root: Path, convert: str, before: str = "") -> list[tuple[str, str]]:
+    idiom = IDIOMS["several functions"]
+    result = scan_text(root, {"export.py": replace(idiom, convert=convert, trace=idiom.trace + before).text})
+    return sorted((g.bundle, g.graph) for g in default_graphs(result))
+
+
+def test_the_functions_of_a_bundle(tmp_path: Path) -> None:
+    convert = IDIOMS["several functions"].convert
+    assert functions(tmp_path / "a", convert) == [("m.mlpackage", "decode"), ("m.mlpackage", "prefill")]
+    one = convert.replace("    desc.add_function(", "    if name == 'decode': desc.add_function(")
+    assert functions(tmp_path / "b", one) == [("m.mlpackage", "decode"), ("prefill.mlpackage", "main")]
+    other = convert.replace("desc.add_function(f'{name}.mlpackage'", "desc.add_function(f'old/{name}.mlpackage'")
+    assert functions(tmp_path / "c", other) == [("decode.mlpackage", "main"), ("prefill.mlpackage", "main")]
+    unsaved = convert.replace("ct.utils.save_multifunction(desc, 'm.mlpackage')\n", "")
+    assert functions(tmp_path / "d", unsaved) == [("decode.mlpackage", "main"), ("prefill.mlpackage", "main")]
+    twice = convert.replace("desc.default", "desc.add_function('decode.mlpackage', 'main', 'again')\ndesc.default")
+    assert functions(tmp_path / "e", twice) == [
+        ("m.mlpackage", "again"),
+        ("m.mlpackage", "decode"),
+        ("m.mlpackage", "prefill"),
+    ]
+    removed = convert.replace("desc.default", "desc.remove_function('prefill')\ndesc.default")
+    assert functions(tmp_path / "f", removed) == [("m.mlpackage", "decode"), ("prefill.mlpackage", "main")]
+
+
+def test_functions_of_a_folder_that_is_not_known(tmp_path: Path) -> None:
+    convert = IDIOMS["several functions"].convert.replace(
+        "f'{name}.mlpackage'", "os.path.join(out, f'{name}.mlpackage')"
+    )
+    convert = convert.replace("'m.mlpackage'", "os.path.join(out, 'm.mlpackage')")
+    found = functions(tmp_path, convert, "out = os.environ['OUT']\n")
+    assert found == [("*/m.mlpackage", "decode"), ("*/m.mlpackage", "prefill")]
