@@ -16,6 +16,7 @@ from auditor.ranks import unpacked_rank
 from auditor.roles import (
     LOGIT_NAMES,
     cache_names,
+    carried,
     encoder_name,
     is_cache_name,
     is_logits_name,
@@ -150,6 +151,7 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     query_input = _query_input(others)
     query = _query(d, query_input)
     recurrent = recurrent_inputs([(i.name, i.value) for i in others if i is not query_input])
+    recurrent |= _carried(d, others, query_input)
     if not _reads_tokens(query_input):
         recurrent = {}  # what a network of frames or samples carries along makes it no decoder
     if not d.state_names and not recurrent and not _may_hold_state(d.module):
@@ -428,8 +430,21 @@ def _latent(d: Declaration, name: str) -> bool:
 # -- kind and kv ------------------------------------------------------------------------------------------------
 
 
+def _carried(d: Declaration, others: Sequence[Declared], q: Declared | None) -> dict[str, Role]:
+    """Inputs that come out again and are said to be a state, but no keys or values."""
+    names = carried([i.name for i in others if i is not q], d.output_names or ())
+    roles = {n: role_by_name(n) for n in names}
+    states = {"state", "states", "cache"}
+    return {
+        n: r
+        for n, r in roles.items()
+        if r in (Role.CONV, Role.RECURRENT) or (r is Role.UNKNOWN and set(words(n)) & states)
+    }
+
+
 def _cache_inputs(others: Sequence[Declared], outputs: Sequence[str]) -> list[Declared]:
     numbered = set(cache_names([i.name for i in others])) if cache_names(outputs) else set()
+    numbered |= {n for n in carried([i.name for i in others], outputs) if role_by_name(n).is_kv}
     return [
         i
         for i in others

@@ -152,6 +152,30 @@ def recurrent_inputs(inputs: Sequence[tuple[str, Value]]) -> dict[str, Role]:
     return found
 
 
+_DIRECTION = {"in", "out", "new", "old", "next", "prev", "previous", "past", "present", "updated", "input", "output"}
+_NO_STATE = {"hidden", "embed", "embeds", "embedding", "embeddings", "mask", "x"}
+
+
+def carried(inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
+    """Inputs that come out again under the same name, but for the direction: `k_0` and `new_k_0`, `h_in` and `h_out`.
+
+    Hidden states and masks that go through a part of a model are none.
+    """
+
+    def plain(name: str) -> tuple[str, ...]:
+        return tuple(w for w in words(name) if w not in _DIRECTION)
+
+    given = {plain(name) for name in outputs if set(words(name)) & _DIRECTION}
+    both = {plain(name) for name in outputs}
+    return [
+        name
+        for name in inputs
+        if (own := plain(name))
+        and not set(own) & _NO_STATE
+        and (own in given or (own in both and set(words(name)) & _DIRECTION))
+    ]
+
+
 def is_cache_name(name: str) -> bool:
     """Whether an ordinary input of that name is a KV cache: it says key, value, kv or past, and cache or state."""
     parts = set(words(name))

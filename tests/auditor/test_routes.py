@@ -622,3 +622,55 @@ def test_a_library_in_an_archive_decides(tmp_path: Path, name: str) -> None:
         assert judgement.says() == says
         if says == LAST:
             assert any(e.path.endswith("kit/export/rows.py") and e.line == 2 for e in judgement.reasons[0].evidence)
+
+
+# -- states that go in and come out under one name ----------------------------------------------------------------
+
+CARRIED = """\
+import coremltools as ct
+import numpy as np
+import torch
+from torch import nn
+
+
+class Chunk(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(64, 16)
+        self.head = nn.Linear(16, 64)
+
+    def forward(self, query, one, other):
+        x = self.embed(query)
+        return self.head(x), one + x.sum(), other + x.sum()
+
+
+state = torch.zeros(1, 4, 8)
+traced = torch.jit.trace(Chunk().eval(), (torch.zeros(1, 1, dtype=torch.int32), state, state.clone()))
+ct.convert(
+    traced,
+    inputs=[
+        ct.TensorType(name="input_token", shape=(1, 1), dtype=np.int32),
+        ct.TensorType(name="FIRST", shape=(1, 4, 8)),
+        ct.TensorType(name="SECOND", shape=(1, 4, 8)),
+    ],
+    outputs=[ct.TensorType(name="logits"), ct.TensorType(name="OUT1"), ct.TensorType(name="OUT2")],
+).save("m.mlpackage")
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (("k_0", "v_0", "new_k_0", "new_v_0"), "out by kv-as-io"),
+        (("K_full_in", "V_full_in", "K_full_out", "V_full_out"), "out by kv-as-io"),
+        (("state_0_a", "conv_state_0", "new_state_0_a", "new_conv_state_0"), "out by hybrid-state"),
+        (("state_0_a", "state_0_b", "new_state_0_a", "new_state_0_b"), "out by static-query"),
+        (("left_state", "right_state", "sum", "difference"), "out by not-a-decoder"),
+        (("hidden_in", "mask_in", "hidden_out", "mask_out"), "out by not-a-decoder"),
+    ],
+)
+def test_inputs_that_come_out_again(tmp_path: Path, names: tuple[str, ...], says: str) -> None:
+    script = CARRIED
+    for old, new in zip(("FIRST", "SECOND", "OUT1", "OUT2"), names, strict=True):
+        script = mutate(script, (f'"{old}"', f'"{new}"'))
+    assert judged(tmp_path, script).says() == says
