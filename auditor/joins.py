@@ -292,8 +292,11 @@ class Merged(Unknown):
     """One of two unknown things: attributes of it are one of two unknown attributes."""
 
     parts: tuple[Unknown, Unknown]
+    depth: int
 
     def child(self, key: str, kind: str = "", number: str = "") -> Value:
+        if self.depth > _DEEPEST:
+            return super().child(key, kind, number)  # a loop that joins what it takes apart doubles this each time
         found = self.assigned.get(key + number) or self.children.get(key + number)
         if found is None:
             found = join(self.parts[0].child(key, kind, number), self.parts[1].child(key, kind, number))
@@ -301,6 +304,7 @@ class Merged(Unknown):
         return found
 
 
+_DEEPEST = 6
 _merged: dict[tuple[int, int], Merged] = {}
 
 
@@ -327,6 +331,7 @@ def merge_unknowns(a: Unknown, b: Unknown) -> Unknown:
             flexible=a.flexible or b.flexible,
         )
         found.parts = (a, b)
+        found.depth = 1 + max(p.depth if isinstance(p, Merged) else 0 for p in found.parts)
         _merged[(id(a), id(b))] = found
     return found
 

@@ -369,3 +369,15 @@ def test_repeated_items_that_one_way_appends_stay_repeated() -> None:
 def test_contents_of_a_stranger_are_refused() -> None:
     with pytest.raises(TypeError):
         join_contents(NONE, [1, 2])
+
+
+def test_data_that_is_taken_apart_and_joined_again_stays_small() -> None:
+    from auditor import joins
+
+    before = len(joins._merged)
+    found = Unknown("data of a file", "data", "data")
+    for n in range(16):
+        part = found.child(f"[{n}]")
+        assert isinstance(part, Unknown)
+        found = joins.merge_unknowns(found, part)
+    assert len(joins._merged) - before < 2_000
