@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeGuard
 
@@ -13,6 +13,7 @@ from auditor import operators
 from auditor.interpreter import MAX_DEPTH, Frame, Interpreter, RaiseSignal, Return
 from auditor.joins import join_all, union
 from auditor.places import Site
+from auditor.syntax import names
 from auditor.values import (
     NONE,
     Args,
@@ -363,20 +364,12 @@ def handed(it: Interpreter, args: Args, cause: Unknown) -> None:
             continue
         if isinstance(v, Bound):
             _taint(it, v.receiver, cause, set())
-        said, scope = set(_names(function.node)), function.env
+        said, scope = names(function.node), function.env
         while scope.module is None and scope.parent is not None:
             reached = [value for name, value in scope.names.items() if name in said]
             taint(it, Args(reached), cause)
             spoil(it, Args(reached), cause)
             scope = scope.parent
-
-
-def _names(node: Any) -> Iterator[str]:
-    """The names in a piece of code."""
-    if type(node) is cst.Name:
-        yield node.value
-    for child in node.children:
-        yield from _names(child)
 
 
 def _call_instance(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:

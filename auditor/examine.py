@@ -279,6 +279,8 @@ class Examiner:
         out = []
         tried: set[str] = set()
         for c in list(changed(run.argv, self._options(result, deciding_flags(export.facts))))[:_MOST_VARIANTS]:
+            if run.kind is InvocationKind.VARIANT and c.flag not in run.argv:
+                continue  # two flags away from the default line: nobody asked for it
             other = self.evaluate(run.script, c.argv)
             if isinstance(other, str):
                 continue

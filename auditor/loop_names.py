@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
+
+from auditor.syntax import names, parts, targets
 
 Loop = cst.For | cst.While
 
 _ADDING = frozenset({"append", "extend", "add", "update"})
 _MAKING = frozenset({"list", "dict", "set"})
-_SPACE = ("whitespace", "leading", "trailing", "lines", "header", "footer", "comma", "dot", "equal", "lpar", "rpar")
+_TOLD = frozenset(
+    {cst.For, cst.While, cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.Global, cst.Nonlocal}
+    | {cst.Name, cst.Attribute, cst.Arg, cst.Assign, cst.AnnAssign, cst.Expr}
+)
+"""Kinds of nodes that say something by themselves; of the others, only what they hold does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,9 @@ def _read(loop: Loop, function: cst.FunctionDef) -> LoopNames:
     uses = _Uses(loop)
     uses.read(function.params)
     uses.read(function.body)
-    targets = frozenset(_bound(loop.target)) if isinstance(loop, cst.For) else frozenset()
+    bound = set(targets(loop.target)) if isinstance(loop, cst.For) else set()
     return LoopNames(
-        frozenset(targets - uses.shared),
+        frozenset(bound - uses.shared),
         frozenset(uses.counted - uses.shared),
         frozenset(uses.made - uses.seen - uses.shared),
     )
@@ -74,11 +79,14 @@ class _Uses:
     over: bool = False
 
     def read(self, node: Any) -> None:
+        if type(node) not in _TOLD:
+            self._all(parts(node))
+            return
         match node:
             case cst.For() | cst.While():
                 self._loop(node)
             case cst.FunctionDef() | cst.Lambda() | cst.ClassDef() | cst.Global() | cst.Nonlocal():
-                self.shared.update(_words(node))
+                self.shared |= names(node)
             case cst.Name(value=name):
                 self.seen.add(name)
             case cst.Attribute(value=value) | cst.Arg(value=value):
@@ -99,7 +107,7 @@ class _Uses:
                 if how == "update":
                     self._keyed(name)
             case _:
-                self._all(_parts(node))
+                self._all(parts(node))
 
     def _keyed(self, name: str) -> None:
         """A second write by key may meet what the first has written, a round before."""
@@ -110,7 +118,7 @@ class _Uses:
         if node is self.loop:
             self.met = True
             self.counted.update(_counted(node.body))
-        self._all(_parts(node))
+        self._all(parts(node))
         self.depth -= 1
         self.over = self.met and not self.depth
 
@@ -137,37 +145,5 @@ def _counted(node: Any) -> Iterator[str]:
             yield name
         case cst.BaseSmallStatement() | cst.BaseExpression():
             return
-    for part in _parts(node):
+    for part in parts(node):
         yield from _counted(part)
-
-
-def _bound(target: Any) -> Iterator[str]:
-    """The names that a loop's target binds."""
-    match target:
-        case cst.Name(value=name):
-            yield name
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            for element in elements:
-                yield from _bound(element.value)
-
-
-def _words(node: Any) -> Iterator[str]:
-    if isinstance(node, cst.Name):
-        yield node.value
-    for part in _parts(node):
-        yield from _words(part)
-
-
-def _parts(node: cst.CSTNode) -> Iterator[Any]:
-    """The nodes below a node, in the order of the text and without what is white space."""
-    for name in _fields(type(node)):
-        value = getattr(node, name)
-        if isinstance(value, (list, tuple)):
-            yield from value
-        elif isinstance(value, cst.CSTNode):
-            yield value
-
-
-@cache
-def _fields(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if not f.name.startswith(_SPACE))
