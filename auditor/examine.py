@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,6 +57,7 @@ class Examiner:
     results: dict[tuple[str, tuple[str, ...]], Result | str] = field(default_factory=dict)
     commands: dict[tuple[str, tuple[str, ...]], Result | str] = field(default_factory=dict)
     met: dict[str, dict[Hashable, Result]] = field(default_factory=dict)
+    parsed: set[str] = field(default_factory=set)
 
     def group(self, runs: Sequence[Run], starts: Callable[[Run], None] = lambda run: None) -> list[Outcome]:
         """What all runs of one script come to. `starts` is called before each."""
@@ -105,8 +107,8 @@ class Examiner:
     def _script(self, script: str, argv: tuple[str, ...]) -> Result | str:
         if not script:
             return "the recipe names no script and no command that makes its bundle"
-        if script not in self.met:
-            self._parse_ahead(script)
+        if script not in self.met and script not in self.parsed:
+            self.parse_ahead([script])
         return run_script(self.loader, script, argv, self.met.setdefault(script, {}))
 
     def _command(self, command: str, argv: tuple[str, ...]) -> Result | str:
@@ -119,12 +121,19 @@ class Examiner:
         finally:
             self.loader.programs = programs
 
-    def _parse_ahead(self, script: str) -> None:
-        """Parse what a script will evaluate. Syntax trees live on: frozen at once, the collector never walks them."""
+    def parse_ahead(self, scripts: Iterable[str]) -> None:
+        """Parse what scripts will evaluate. Syntax trees live on: frozen at once, the collector never walks them."""
         gc.collect(0)
-        for statement in mentioned(self.loader.source_of(self.sources.read(script))):
-            _ = statement.nodes
-        gc.freeze()
+        gc.disable()  # a parser leaves no garbage
+        try:
+            for script in scripts:
+                self.parsed.add(script)
+                with suppress(Unreadable, SyntaxProblem):
+                    for statement in mentioned(self.loader.source_of(self.sources.read(script))):
+                        _ = statement.nodes
+        finally:
+            gc.freeze()
+            gc.enable()
 
     # -- one run --------------------------------------------------------------------------------------------------
 

@@ -180,11 +180,8 @@ def _grew(obj: Any, content: Any) -> bool:
 
 def _keeps(parts: Parts, obj: Any, content: Any, unseen: Unseen) -> bool:
     """Whether an object keeps an element or a part; a scope, under a name that a round may read before it binds it."""
-    if not parts.in_content(obj, content):
-        return False
-    if unseen.head is None or unseen.head[1] is not obj:
-        return True
-    return parts.in_content(obj, content, carried(unseen.head[0]))
+    own = unseen.head is not None and unseen.head[1] is obj
+    return parts.in_content(obj, content, carried(unseen.head[0]) if own and unseen.head is not None else None)
 
 
 def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:

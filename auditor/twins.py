@@ -28,6 +28,8 @@ def deciding_flags(facts: GraphFacts) -> frozenset[str]:
         "kv": facts.kv.value is Kv.STATE,
     }
     in_the_way = [f for name, f in _FACTS.items() if not fine[name]]
+    if any(not pick(facts).flags and pick(facts).value is not None for pick in in_the_way):
+        return frozenset()
     return frozenset().union(*(pick(facts).flags for pick in in_the_way))
 
 
