@@ -369,6 +369,8 @@ def _join_names(a: dict[str, Value], b: dict[str, Value], test: Value | None) ->
     out = dict(a)
     for name in {**a, **b}:
         x, y = a.get(name), b.get(name)
+        if x is y:
+            continue
         # A name that one way does not bind would raise there if it were read: the other way is the one that goes on.
         if type(x) is Deleted or type(y) is Deleted:
             x, y = (y, None) if type(x) is Deleted else (x, None)
@@ -383,6 +385,8 @@ def _join_attributes(a: dict[str, Value], b: dict[str, Value], test: Value | Non
     out = dict(a)
     for name in {**a, **b}:
         x, y = a.get(name), b.get(name)
+        if x is y:
+            continue
         if x is not None and y is not None:
             out[name] = _guarded(join(x, y), test, x, y)
         else:
