@@ -45,12 +45,12 @@ class _Scanner:
     names: Names = field(default_factory=Names)
 
     def run(self) -> Scan:
-        examiner = examiner_of(self.request)
-        sources = examiner.sources
-        found = candidates.find(sources, examiner.loader.source_of)
-        recipes, broken = discover(sources, self.request.recipes)
-        runs = [*_default_runs(found.files), *_recipe_runs(recipes)]
         with mostly_kept():
+            examiner = examiner_of(self.request)
+            sources = examiner.sources
+            found = candidates.find(sources, examiner.loader.source_of)
+            recipes, broken = discover(sources, self.request.recipes)
+            runs = [*_default_runs(found.files), *_recipe_runs(recipes)]
             for run, outcome in zip(runs, self.jobs.examine(examiner, runs), strict=True):
                 self._take(run, outcome)
             rest = [path for path in found.files if path not in self.exporting and path not in self.errors]
@@ -61,8 +61,8 @@ class _Scanner:
                 if graph.script not in self.exporting:
                     self.exporting.add(graph.script)
                     self.graphs.append(self.names.apart(graph))
-        warnings = dict.fromkeys([*map(str, broken), *map(str, sources.skipped())])
-        return Scan(str(self.request.root), self._files(found), tuple(self.graphs), tuple(warnings))
+            warnings = dict.fromkeys([*map(str, broken), *map(str, sources.skipped())])
+            return Scan(str(self.request.root), self._files(found), tuple(self.graphs), tuple(warnings))
 
     def _take(self, run: Run, outcome: Outcome) -> None:
         for found in outcome.graphs:
