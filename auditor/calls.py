@@ -13,7 +13,7 @@ from auditor import operators
 from auditor.interpreter import MAX_DEPTH, Frame, Interpreter, RaiseSignal, Return
 from auditor.joins import join_all, union
 from auditor.places import Site
-from auditor.syntax import names
+from auditor.syntax import names, parts
 from auditor.values import (
     NONE,
     Args,
@@ -78,7 +78,7 @@ def contains_yield(node: Any) -> bool:
         return True
     if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
         return False
-    return any(contains_yield(c) for c in node.children)
+    return any(map(contains_yield, parts(node)))
 
 
 def make_decorated(it: Interpreter, node: cst.FunctionDef, frame: Frame) -> Value:

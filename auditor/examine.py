@@ -107,7 +107,7 @@ class Examiner:
     def _script(self, script: str, argv: tuple[str, ...]) -> Result | str:
         if not script:
             return "the recipe names no script and no command that makes its bundle"
-        if script not in self.met and script not in self.parsed:
+        if script not in self.parsed:
             self.parse_ahead([script])
         return run_script(self.loader, script, argv, self.met.setdefault(script, {}))
 

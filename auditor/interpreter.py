@@ -257,8 +257,6 @@ class Interpreter:
             self.may_raise(one, contents)
         if test is not None and len(going) == 1:
             self.assumed.assume(test, going[0])
-        if test is None:
-            return self._merge(worlds, ())
         with decided_by(test):
             return self._merge(worlds, (), test if going == [True, False] else None)
 
@@ -309,8 +307,6 @@ class Interpreter:
             return inner
 
         self.fork([run(t) for t in thunks], test)
-        if test is None:
-            return join_all(results)
         with decided_by(test):
             return join_all(results)
 

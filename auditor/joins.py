@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from auditor import dims
@@ -34,14 +34,15 @@ _DEPTH = 4
 _deciding: list[Unknown] = []
 
 
-@contextmanager
-def decided_by(condition: Value | None) -> Iterator[None]:
+def decided_by(condition: Value | None) -> AbstractContextManager[None]:
     """Unions that are made inside are what a condition that nobody knows has decided."""
     options = condition.options if isinstance(condition, Union) else (condition,)
     cause = next((o for o in options if isinstance(o, Unknown)), None)
-    if cause is None:
-        yield
-        return
+    return nullcontext() if cause is None else _decided(cause)
+
+
+@contextmanager
+def _decided(cause: Unknown) -> Iterator[None]:
     _deciding.append(cause)
     try:
         yield

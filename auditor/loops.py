@@ -20,20 +20,19 @@ from auditor.values import Const, Env, Instance, Mapping, Num, Seq, Star, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """What the body of a loop changes and cannot see: names of the scope `env`, and what a comprehension makes.
+    """What the body of `loop` changes and cannot see: names of the scope `env`, and what a comprehension makes.
 
-    `head` is the loop, and the scope that it binds names in.
+    `function` is the code that a statement's loop stands in.
     """
 
+    loop: Loop | cst.CompFor | None = None
     env: Env | None = None
-    statement: Loop | None = None
     function: object = None
     made: Value | None = None
-    head: tuple[Loop | cst.CompFor, Env] | None = None
 
     @property
     def names(self) -> LoopNames:
-        return loop_names(self.statement, self.function) if self.statement is not None else NOTHING
+        return loop_names(self.loop, self.function) if isinstance(self.loop, (cst.For, cst.While)) else NOTHING
 
     def alike(self, obj: Any, old: Any, new: Any) -> bool:
         """Whether the next round would find `new` as it found `old`."""
@@ -165,7 +164,7 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal],
 
 def _kept_before(parts: Parts, unseen: Unseen) -> bool:
     """Whether a name that the loop can read, and does not bind anew, already has an element of the list or a part."""
-    env = unseen.head[1] if unseen.head is not None and parts else None
+    env = unseen.env if parts else None
     while env is not None and env.module is None:
         if _keeps(parts, env, env.names, unseen):
             return True
@@ -180,8 +179,8 @@ def _grew(obj: Any, content: Any) -> bool:
 
 def _keeps(parts: Parts, obj: Any, content: Any, unseen: Unseen) -> bool:
     """Whether an object keeps an element or a part; a scope, under a name that a round may read before it binds it."""
-    own = unseen.head is not None and unseen.head[1] is obj
-    return parts.in_content(obj, content, carried(unseen.head[0]) if own and unseen.head is not None else None)
+    names = carried(unseen.loop) if unseen.loop is not None and unseen.env is obj else None
+    return parts.in_content(obj, content, names)
 
 
 def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:

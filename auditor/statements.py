@@ -567,7 +567,7 @@ def _for(it: Interpreter, node: cst.For, frame: Frame) -> Signal:
 
 def _unseen(node: cst.For | cst.While, frame: Frame) -> Unseen:
     function = frame.function.node if frame.function is not None else None
-    return Unseen(frame.env, node, function, head=(node, frame.env))
+    return Unseen(node, frame.env, function)
 
 
 def _surviving(it: Interpreter, run_loop: Callable[[], Signal]) -> Signal:
@@ -647,7 +647,7 @@ def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, out: V
             return it.fork([lambda: conditions(number + 1), lambda: None])
         return conditions(number + 1) if known else None
 
-    loop(it, source, body, Unseen(made=out, head=(clause, frame.env)))
+    loop(it, source, body, Unseen(clause, frame.env, made=out))
 
 
 # -- try and with -----------------------------------------------------------------------------------------------

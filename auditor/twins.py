@@ -14,7 +14,7 @@ from rules.facts import Fact, GraphFacts, Kv, Logits, Trait
 def deciding_flags(facts: GraphFacts) -> frozenset[str]:
     """The options that could make the graph eligible: those of the facts that stand in the way.
 
-    A state that cannot be rewound and that no option decides leaves none.
+    One of those that hangs on no option leaves none.
     """
     states = facts.states.value
     if states is not None and any(s.role.rewinds is False for s in states):
