@@ -197,7 +197,7 @@ def _native(it: Interpreter, function: Native, args: Args, site: Site | None) ->
 
 def _written_out(it: Interpreter, out: Tensor, result: Value, site: Site) -> None:
     """`torch.add(a, b, out=c)`."""
-    from auditor.torch.ops import filled_in
+    from auditor.torch.ops.writes import filled_in
     from auditor.torch.rows import overwritten
 
     it.events.written(out, site, None, result)

@@ -328,7 +328,7 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
         it.events.written(obj, site, key, value)
     if obj.base is None:
         from auditor.torch import rows
-        from auditor.torch.ops import filled_in
+        from auditor.torch.ops.writes import filled_in
 
         filled_in(rows.root(obj), value)
         filled_in(obj, value)

@@ -14,9 +14,8 @@ from auditor.places import Site
 from auditor.rounds import Parts
 from auditor.torch.events import INPUT, Events, Example
 from auditor.torch.modules import call_module, walk
-from auditor.torch.ops import storage
 from auditor.torch.rows import parts
-from auditor.values import Args, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, text_of
+from auditor.values import Args, Instance, Mapping, Seq, Storage, Tensor, Union, Unknown, Value, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ def symbolic(
     return replace(
         value,
         shape=tuple(shape),
-        base=storage(name, "input", watched=not rows and not value.dtype.startswith("int"), shape=tuple(shape)),
+        base=Storage(name, "input", watched=not rows and not value.dtype.startswith("int"), shape=tuple(shape)),
         cuts=(),
         tags=frozenset({INPUT}) if traced else frozenset(),
         data=None,

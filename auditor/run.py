@@ -13,7 +13,8 @@ from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
-from auditor.torch import methods, ops
+from auditor.torch import methods
+from auditor.torch.ops.arithmetic import tensor_binary
 from auditor.values import Args, Class, Const, Module, Seq, Unknown, Value
 from rules.facts import Place
 
@@ -24,7 +25,7 @@ MEANING = Meaning(
     objects.get_attribute,
     objects.set_attribute,
     methods.tensor_attribute,
-    ops.tensor_binary,
+    tensor_binary,
     methods.method_of_data,
 )
 

@@ -20,7 +20,7 @@ from auditor.places import Site
 from auditor.roles import is_cache_name, query_rank
 from auditor.sinks import Export
 from auditor.torch.layers import Forward, Shaper, attribute, layer
-from auditor.torch.ops import attention
+from auditor.torch.ops.products import attention
 from auditor.torch.tensors import as_tensor, result, size, sizes, unknown_tensor
 from auditor.values import (
     NONE,

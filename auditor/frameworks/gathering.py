@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.layers import attribute
-from auditor.torch.ops import matmul
+from auditor.torch.ops.products import matmul
 from auditor.torch.tensors import as_tensor, result, unknown_tensor
 from auditor.values import NONE, Args, Const, Instance, Native, Tensor, Value, as_dim
 

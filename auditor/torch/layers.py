@@ -8,8 +8,10 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import ops, rows
+from auditor.torch import rows
 from auditor.torch.modules import MODULE
+from auditor.torch.ops import convolution, elementwise, views
+from auditor.torch.ops.op import Op
 from auditor.torch.tensors import OWN_TAGS, as_tensor, result, size, unknown_tensor
 from auditor.values import NONE, Args, Const, Instance, NativeClass, Seq, Storage, Tensor, Union, Value
 
@@ -42,7 +44,7 @@ def layer(name: str, parameters: str, forward: Forward, weights: Shaper | None =
     return NativeClass(f"torch.nn.{name}", {"__init__": init, "forward": ops_lifted(call)}, (MODULE,))
 
 
-def ops_lifted(op: ops.Op) -> ops.Op:
+def ops_lifted(op: Op) -> Op:
     """`op` on each option when the input (after the layer itself) is one of several values."""
 
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -60,7 +62,7 @@ def attribute(obj: Instance, name: str) -> Dim | None:
 
 
 def _same(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
-    return ops.same(it, args, site)
+    return elementwise.same(it, args, site)
 
 
 def _linear(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
@@ -113,7 +115,7 @@ def _convolution(spatial: int, transposed: bool = False) -> Forward:
         if isinstance(p := obj.attrs.get("padding"), Const) and p.value == "same":
             return result((*x.shape[: -spatial - 1], channels, *x.shape[-spatial:]), x, site=None)
         return result(
-            ops.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed), x, site=None
+            convolution.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed), x, site=None
         )
 
     return forward
@@ -148,7 +150,7 @@ def _pool(spatial: int) -> Forward:
         stride = [k if s == 0 else s for k, s in zip(kernel, stride, strict=True)]
         channels = x.shape[-spatial - 1]
         return result(
-            ops.convolved_shape(
+            convolution.convolved_shape(
                 x.shape, channels, kernel, stride, _each(obj, "padding", spatial, 0), [1] * spatial, False
             ),
             x,
@@ -159,13 +161,13 @@ def _pool(spatial: int) -> Forward:
 
 
 def _flatten(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
-    return ops.flatten(
+    return views.flatten(
         it, Args([args.pos[0], obj.attrs.get("start_dim", Const(1)), obj.attrs.get("end_dim", Const(-1))]), site
     )
 
 
 def _glu(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
-    return ops.glu(it, Args([args.pos[0], obj.attrs.get("dim", Const(-1))]), site)
+    return elementwise.glu(it, Args([args.pos[0], obj.attrs.get("dim", Const(-1))]), site)
 
 
 def _attention(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:

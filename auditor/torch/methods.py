@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from auditor import dims, operators
+from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import ops
-from auditor.torch.tensors import dim_value, shape_value, unknown_tensor
-from auditor.values import NONE, Args, Bound, Const, External, Native, Seq, Tensor, Unknown, Value, number
+from auditor.torch.ops import (
+    arithmetic,
+    conversions,
+    convolution,
+    creation,
+    elementwise,
+    joining,
+    products,
+    reductions,
+    selection,
+    sorting,
+    to_python,
+    views,
+    writes,
+)
+from auditor.torch.ops.op import Op, lifted
+from auditor.torch.tensors import shape_value, unknown_tensor
+from auditor.values import NONE, Args, Bound, Const, External, Native, Seq, Tensor, Unknown, Value
 
 _SAME = """
 abs absolute neg negative exp expm1 exp2 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
@@ -32,169 +47,144 @@ _REDUCE = """
 sum mean amax amin prod std var norm any all logsumexp nansum nanmean median count_nonzero linalg_norm
 """
 
-OPS: dict[str, ops.Op] = {
-    **dict.fromkeys(_SAME.split(), ops.same),
-    **dict.fromkeys(_VIEWS.split(), ops.view_of),
-    **dict.fromkeys(_BROADCAST.split(), ops.broadcasting),
-    **dict.fromkeys(_REDUCE.split(), ops.reduction),
-    **dict.fromkeys(_SCATTER.split(), ops.scattered),
-    **dict.fromkeys(_COMPARE.split(), ops.compared),
-    **dict.fromkeys(("mul", "multiply", "div", "divide", "true_divide"), ops.scaled),
-    **dict.fromkeys(("clamp_max", "minimum", "fmin"), ops.clamped),
-    **dict.fromkeys(("clamp_min", "maximum", "fmax"), ops.broadcasting),
-    **dict.fromkeys(("clamp", "clip"), ops.clamped_between),
-    **dict.fromkeys(("round", "floor", "ceil", "trunc", "fix"), ops.rounded),
-    **dict.fromkeys(("softmax", "log_softmax", "cumsum", "cumprod", "cummax"), ops.ordered(1)),
-    **dict.fromkeys(("masked_fill", "masked_scatter"), ops.masked),
-    **dict.fromkeys(("clone", "copy"), ops.cloned),
-    "add": ops.added,
-    "flip": ops.flip,
-    "frac": ops.fraction,
-    "roll": ops.rolled,
-    "to": ops.converted,
-    "type": ops.converted,
-    "float": ops.cast("float32"),
-    "half": ops.cast("float16"),
-    "bfloat16": ops.cast("bfloat16"),
-    "double": ops.cast("float64"),
-    "int": ops.cast("int32"),
-    "long": ops.cast("int64"),
-    "bool": ops.cast("bool"),
-    "astype": ops.converted,
-    "remainder": ops.modulo,
-    "floor_divide": ops.floored,
-    "sub": ops.subtracted,
-    "subtract": ops.subtracted,
-    "fmod": ops.modulo,
-    "where": ops.where,
-    "max": ops.extremum,
-    "min": ops.extremum,
-    "argmax": ops.argmax,
-    "argmin": ops.argmax,
-    "multinomial": ops.argmax,
-    "topk": ops.topk,
-    "sort": ops.sort,
-    "argsort": ops.same,
-    "quantile": ops.quantile,
-    "nanquantile": ops.quantile,
-    "searchsorted": ops.positions,
-    "bucketize": ops.buckets,
-    "reshape": ops.reshape,
-    "view": ops.reshape,
-    "view_as": ops.expand,
-    "flatten": ops.flatten,
-    "ravel": ops.flatten,
-    "unflatten": ops.unflatten,
-    "permute": ops.permute,
-    "transpose": ops.transpose,
-    "swapaxes": ops.transpose,
-    "swapdims": ops.transpose,
-    "t": ops.transpose,
-    "movedim": ops.movedim,
-    "unsqueeze": ops.unsqueeze,
-    "expand_dims": ops.unsqueeze,
-    "squeeze": ops.squeeze,
-    "expand": ops.expand,
-    "expand_as": ops.expand,
-    "broadcast_to": ops.expand,
-    "repeat": ops.repeat,
-    "tile": ops.repeat,
-    "repeat_interleave": ops.repeat_interleave,
-    "narrow": ops.narrow,
-    "select": ops.select,
-    "index_select": ops.index_select,
-    "gather": ops.gather,
-    "take_along_dim": ops.gather,
-    "cat": ops.cat,
-    "concat": ops.cat,
-    "concatenate": ops.cat,
-    "stack": ops.stack,
-    "split": ops.split,
-    "tensor_split": ops.split,
-    "chunk": ops.chunk,
-    "unbind": ops.unbind,
-    "pad": ops.pad,
-    "matmul": ops.matmul,
-    "mm": ops.matmul,
-    "bmm": ops.matmul,
-    "linear": ops.linear,
-    "einsum": ops.einsum,
-    "scaled_dot_product_attention": ops.attention,
-    "embedding": ops.embedding,
-    "outer": ops.outer,
-    "conv1d": ops.convolution(1),
-    "conv2d": ops.convolution(2),
-    "conv3d": ops.convolution(3),
-    "conv_transpose1d": ops.convolution(1, transposed=True),
-    "conv_transpose2d": ops.convolution(2, transposed=True),
-    "item": ops.item,
-    "interpolate": ops.interpolate,
-    "glu": ops.glu,
+OPS: dict[str, Op] = {
+    **dict.fromkeys(_SAME.split(), elementwise.same),
+    **dict.fromkeys(_VIEWS.split(), conversions.view_of),
+    **dict.fromkeys(_BROADCAST.split(), arithmetic.broadcasting),
+    **dict.fromkeys(_REDUCE.split(), reductions.reduction),
+    **dict.fromkeys(_SCATTER.split(), writes.scattered),
+    **dict.fromkeys(_COMPARE.split(), arithmetic.compared),
+    **dict.fromkeys(("mul", "multiply", "div", "divide", "true_divide"), arithmetic.scaled),
+    **dict.fromkeys(("clamp_max", "minimum", "fmin"), arithmetic.clamped),
+    **dict.fromkeys(("clamp_min", "maximum", "fmax"), arithmetic.broadcasting),
+    **dict.fromkeys(("clamp", "clip"), arithmetic.clamped_between),
+    **dict.fromkeys(("round", "floor", "ceil", "trunc", "fix"), elementwise.rounded),
+    **dict.fromkeys(("softmax", "log_softmax", "cumsum", "cumprod", "cummax"), elementwise.ordered(1)),
+    **dict.fromkeys(("masked_fill", "masked_scatter"), elementwise.masked),
+    **dict.fromkeys(("clone", "copy"), conversions.cloned),
+    "add": arithmetic.added,
+    "flip": elementwise.flip,
+    "frac": elementwise.fraction,
+    "roll": elementwise.rolled,
+    "to": conversions.converted,
+    "type": conversions.converted,
+    "float": conversions.cast("float32"),
+    "half": conversions.cast("float16"),
+    "bfloat16": conversions.cast("bfloat16"),
+    "double": conversions.cast("float64"),
+    "int": conversions.cast("int32"),
+    "long": conversions.cast("int64"),
+    "bool": conversions.cast("bool"),
+    "astype": conversions.converted,
+    "remainder": arithmetic.modulo,
+    "floor_divide": arithmetic.floored,
+    "sub": arithmetic.subtracted,
+    "subtract": arithmetic.subtracted,
+    "fmod": arithmetic.modulo,
+    "where": arithmetic.where,
+    "max": reductions.extremum,
+    "min": reductions.extremum,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmax,
+    "multinomial": reductions.argmax,
+    "topk": sorting.topk,
+    "sort": sorting.sort,
+    "argsort": elementwise.same,
+    "quantile": reductions.quantile,
+    "nanquantile": reductions.quantile,
+    "searchsorted": sorting.positions,
+    "bucketize": sorting.buckets,
+    "reshape": views.reshape,
+    "view": views.reshape,
+    "view_as": views.expand,
+    "flatten": views.flatten,
+    "ravel": views.flatten,
+    "unflatten": views.unflatten,
+    "permute": views.permute,
+    "transpose": views.transpose,
+    "swapaxes": views.transpose,
+    "swapdims": views.transpose,
+    "t": views.transpose,
+    "movedim": views.movedim,
+    "unsqueeze": views.unsqueeze,
+    "expand_dims": views.unsqueeze,
+    "squeeze": views.squeeze,
+    "expand": views.expand,
+    "expand_as": views.expand,
+    "broadcast_to": views.expand,
+    "repeat": joining.repeat,
+    "tile": joining.repeat,
+    "repeat_interleave": joining.repeat_interleave,
+    "narrow": selection.narrow,
+    "select": selection.select,
+    "index_select": selection.index_select,
+    "gather": selection.gather,
+    "take_along_dim": selection.gather,
+    "cat": joining.cat,
+    "concat": joining.cat,
+    "concatenate": joining.cat,
+    "stack": joining.stack,
+    "split": selection.split,
+    "tensor_split": selection.split,
+    "chunk": selection.chunk,
+    "unbind": selection.unbind,
+    "pad": joining.pad,
+    "matmul": products.matmul,
+    "mm": products.matmul,
+    "bmm": products.matmul,
+    "linear": products.linear,
+    "einsum": products.einsum,
+    "scaled_dot_product_attention": products.attention,
+    "embedding": products.embedding,
+    "outer": products.outer,
+    "conv1d": convolution.convolution(1),
+    "conv2d": convolution.convolution(2),
+    "conv3d": convolution.convolution(3),
+    "conv_transpose1d": convolution.convolution(1, transposed=True),
+    "conv_transpose2d": convolution.convolution(2, transposed=True),
+    "item": to_python.item,
+    "interpolate": convolution.interpolate,
+    "glu": elementwise.glu,
 }
-_MAKERS: dict[str, ops.Op] = {
-    **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), ops.filled),
-    **dict.fromkeys(("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"), ops.like),
-    "full": ops.full,
-    "randint": ops.randint,
-    "arange": ops.arange,
-    "linspace": ops.linspace,
-    "eye": ops.eye,
-    "tensor": ops.from_data,
-    "as_tensor": ops.from_data,
-    "from_numpy": ops.from_data,
-    "asarray": ops.from_data,
-    "array": ops.from_data,
-    "stack": ops.stack,
-    "meshgrid": ops.meshgrid,
+_MAKERS: dict[str, Op] = {
+    **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), creation.filled),
+    **dict.fromkeys(("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"), creation.like),
+    "full": creation.full,
+    "randint": creation.randint,
+    "arange": creation.arange,
+    "linspace": creation.linspace,
+    "eye": creation.eye,
+    "tensor": creation.from_data,
+    "as_tensor": creation.from_data,
+    "from_numpy": creation.from_data,
+    "asarray": creation.from_data,
+    "array": creation.from_data,
+    "stack": joining.stack,
+    "meshgrid": creation.meshgrid,
 }
 _IN_PLACE = {
-    "copy_": ops.copy_shape,
-    "add_": ops.added,
-    "sub_": ops.subtracted,
-    "mul_": ops.scaled,
-    "div_": ops.scaled,
-    "clamp_": ops.same,
-    "zero_": ops.same,
-    "fill_": ops.same,
-    **{f"{n}_": ops.scattered for n in _SCATTER.split()},
-    "masked_fill_": ops.masked,
-    "normal_": ops.same,
-    "uniform_": ops.same,
-    "set_": ops.same,
-    "relu_": ops.same,
-    "squeeze_": ops.squeeze,
-    "unsqueeze_": ops.unsqueeze,
-    "transpose_": ops.transpose,
-    "t_": ops.transpose,
+    "copy_": writes.copy_shape,
+    "add_": arithmetic.added,
+    "sub_": arithmetic.subtracted,
+    "mul_": arithmetic.scaled,
+    "div_": arithmetic.scaled,
+    "clamp_": elementwise.same,
+    "zero_": elementwise.same,
+    "fill_": elementwise.same,
+    **{f"{n}_": writes.scattered for n in _SCATTER.split()},
+    "masked_fill_": elementwise.masked,
+    "normal_": elementwise.same,
+    "uniform_": elementwise.same,
+    "set_": elementwise.same,
+    "relu_": elementwise.same,
+    "squeeze_": views.squeeze,
+    "unsqueeze_": views.unsqueeze,
+    "transpose_": views.transpose,
+    "t_": views.transpose,
 }
 
 
-def _size(it: Interpreter, args: Args, site: Site | None) -> Value:
-    t = ops.first(args)
-    axis = args.get(1, "dim")
-    if axis is None:
-        return shape_value(t)
-    if t.shape is None or not isinstance(axis, Const):
-        reason = t.reason or Unknown("the shape of a tensor that is not known", places=t.places)
-        return Unknown(reason.reason, "size", "int", places=reason.places)
-    return dim_value(t.shape[axis.value], t)
-
-
-def _rank(it: Interpreter, args: Args, site: Site | None) -> Value:
-    t = ops.first(args)
-    return (
-        Const(len(t.shape)) if t.shape is not None else Unknown("the rank of a tensor that is not known", "dim", "int")
-    )
-
-
-def _numel(it: Interpreter, args: Args, site: Site | None) -> Value:
-    t = ops.first(args)
-    if t.shape is None:
-        return Unknown("the size of a tensor that is not known", "numel", "int")
-    return number(dims.product(t.shape), (t,))
-
-
-def _new(maker: ops.Op) -> ops.Op:
+def _new(maker: Op) -> Op:
     return lambda it, args, site: maker(it, Args(args.pos[1:], args.kw), site)
 
 
@@ -206,13 +196,7 @@ def _nothing(it: Interpreter, args: Args, site: Site | None) -> Value:
     return NONE
 
 
-def _tolist(it: Interpreter, args: Args, site: Site | None) -> Value:
-    if it.events is not None:
-        it.events.bakes(ops.first(args), site, "tolist()")
-    return Unknown("the values of a tensor", "tolist()", "list", places=(site,) if site else ())
-
-
-def _of_numpy(op: ops.Op) -> ops.Op:
+def _of_numpy(op: Op) -> Op:
     """A function of numpy, which takes numbers and arrays: a trace does not follow a dimension through it."""
 
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -223,28 +207,28 @@ def _of_numpy(op: ops.Op) -> ops.Op:
     return run
 
 
-_METHODS: dict[str, ops.Op] = {
+_METHODS: dict[str, Op] = {
     **OPS,
-    **{n: ops.in_place(f) for n, f in _IN_PLACE.items()},
-    "size": _size,
-    "dim": _rank,
-    "ndimension": _rank,
-    "numel": _numel,
-    "nelement": _numel,
-    "new_zeros": _new(ops.filled),
-    "new_ones": _new(ops.filled),
-    "new_empty": _new(ops.filled),
-    "new_full": _new(ops.full),
-    "new_tensor": _new(ops.from_data),
+    **{n: writes.in_place(f) for n, f in _IN_PLACE.items()},
+    "size": to_python.size,
+    "dim": to_python.rank,
+    "ndimension": to_python.rank,
+    "numel": to_python.numel,
+    "nelement": to_python.numel,
+    "new_zeros": _new(creation.filled),
+    "new_ones": _new(creation.filled),
+    "new_empty": _new(creation.filled),
+    "new_full": _new(creation.full),
+    "new_tensor": _new(creation.from_data),
     "unfold": _unfold,
-    "tolist": _tolist,
+    "tolist": to_python.tolist,
     "is_floating_point": lambda it, args, site: Unknown("the type of a tensor", "is_floating_point()", "bool"),
     "is_contiguous": lambda it, args, site: Const(True),
     "backward": _nothing,
     "register_hook": _nothing,
     "retain_grad": _nothing,
 }
-_LIFTED = {n: Native(n, ops.lifted(f)) for n, f in _METHODS.items()}
+_LIFTED = {n: Native(n, lifted(f)) for n, f in _METHODS.items()}
 
 
 def tensor_attribute(it: Interpreter, t: Tensor, name: str, site: Site | None) -> Value:
@@ -256,13 +240,13 @@ def tensor_attribute(it: Interpreter, t: Tensor, name: str, site: Site | None) -
         case "data" | "real" | "grad":
             return t
         case "T" | "mT" | "H":
-            return ops.transpose(it, Args([t]), site)
+            return views.transpose(it, Args([t]), site)
         case "dtype":
             if t.dtype:
                 return it.loader.external(f"torch.{t.dtype}")
             return Unknown("the type of a tensor", "dtype", "dtype")
         case "ndim":
-            return _rank(it, Args([t]), site)
+            return to_python.rank(it, Args([t]), site)
         case "device":
             return External("torch.device()")
         case "is_meta" | "requires_grad" | "is_cuda":
@@ -270,7 +254,7 @@ def tensor_attribute(it: Interpreter, t: Tensor, name: str, site: Site | None) -
         case "nbytes" | "itemsize":
             return Unknown("the size of a tensor", name, "int")
     if name.endswith("_") and name[:-1] in OPS:
-        return Bound(Native(name, ops.in_place(OPS[name[:-1]])), t)
+        return Bound(Native(name, writes.in_place(OPS[name[:-1]])), t)
 
     def unread(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor(f"`Tensor.{name}` is not known", site, t)
@@ -313,7 +297,7 @@ def _natives() -> dict[str, Value]:
         native = _LIFTED[name]
         for prefix in ("torch.", "torch.nn.functional.", "torch.Tensor.", "torch.special.", "torch.linalg."):
             out[prefix + name] = native
-        out[f"numpy.{name}"] = Native(name, ops.lifted(_of_numpy(OPS[name])))
+        out[f"numpy.{name}"] = Native(name, lifted(_of_numpy(OPS[name])))
         for space in ("aten", "coreaten"):
             out[f"torch.ops.{space}.{name}.default"] = native
             out[f"torch.ops.{space}.{name}"] = native
@@ -324,7 +308,7 @@ def _natives() -> dict[str, Value]:
         for prefix in ("torch.Tensor.", "torch.ops.aten."):
             out[prefix + name] = _LIFTED[name]
         out[f"torch.ops.aten.{name}.default"] = _LIFTED[name]
-    out["torch.numel"] = Native("torch.numel", _numel)
+    out["torch.numel"] = Native("torch.numel", to_python.numel)
     for name in (
         "torch.no_grad",
         "torch.inference_mode",

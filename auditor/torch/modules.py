@@ -12,7 +12,6 @@ from auditor.joins import present
 from auditor.objects import OBJECT, class_lookup, mro, unread_base
 from auditor.places import Site
 from auditor.roles import is_state_name
-from auditor.torch.ops import storage
 from auditor.torch.tensors import as_tensor
 from auditor.values import (
     NONE,
@@ -28,6 +27,7 @@ from auditor.values import (
     Pattern,
     Seq,
     Star,
+    Storage,
     Tensor,
     Union,
     Unknown,
@@ -70,7 +70,7 @@ def _register(role: str) -> Handler:
 
 
 def named_storage(t: Tensor, name: str, role: str) -> Tensor:
-    return replace(t, base=storage(name, role, watched=role == "buffer" and is_state_name(name), shape=t.shape))
+    return replace(t, base=Storage(name, role, watched=role == "buffer" and is_state_name(name), shape=t.shape))
 
 
 _INSIDES = frozenset({"_call_impl", "_wrapped_call_impl", "_slow_forward", "_forward_hooks", "_forward_pre_hooks"})

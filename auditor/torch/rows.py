@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from auditor import dims
+from auditor.dims import Dim
 from auditor.interpreter import Interpreter
-from auditor.torch.shapes import normal
+from auditor.torch.shapes import Shape, normal
+from auditor.torch.tensors import tagged
 from auditor.values import Const, Seq, Tensor, Union, Value
 
 MASK, OTHER, FLIPPED = "row-mask", "other-rows", "flipped-rows"
@@ -139,3 +141,30 @@ def parts(value: Value) -> list[Tensor]:
     """The tensors that a value may be."""
     options = value.options if isinstance(value, Union) else (value,)
     return [o for o in options if isinstance(o, Tensor)]
+
+
+def spreads(t: Tensor, shape: Shape) -> bool:
+    """Whether one row that was cut out of the query goes into all rows of `shape`.
+
+    Positions do that rightly (a start plus a range), so integers do not count.
+    """
+    if not t.cuts or t.shape is None or t.dtype.startswith(("int", "uint", "bool")):
+        return False
+    return any(map(dims.depends_on_query, shape)) and not any(map(_surely_rows, t.shape))
+
+
+def _surely_rows(d: Dim) -> bool:
+    """Whether a dimension depends on the query whichever way was taken."""
+    return all(map(dims.depends_on_query, dims.alternatives(d)))
+
+
+def spread_out(made: Tensor, *parts: Tensor) -> Tensor:
+    """`made`, tagged when one row of the query is spread over all of its rows, or stands among others."""
+    return tagged(made, "mixed-rows") if made.shape is not None and any(spreads(p, made.shape) for p in parts) else made
+
+
+def in_place_of(t: Tensor, made: Tensor) -> Tensor:
+    """`made`, whose rows are in the places of those of the state `t`: it may be written back."""
+    if t.base is not None:
+        made.tags = made.tags - {t.base.tag}
+    return made

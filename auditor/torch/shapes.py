@@ -153,3 +153,7 @@ def einsum(equation: str, operands: Sequence[Shape]) -> Shape | None:
         return (*(sizes[c] for c in head), *(ellipsis if dots else ()), *(sizes[c] for c in tail))
     except KeyError:
         return None
+
+
+def text(shape: Shape) -> str:
+    return f"[{', '.join(map(str, shape))}]"

@@ -9,8 +9,8 @@ import pytest
 from auditor import dims, operators
 from auditor.containers import length
 from auditor.dims import Atom
-from auditor.torch import ops
-from auditor.values import Args, Const, Num, Seq, Star, Tensor, as_dim
+from auditor.torch.ops.creation import data_shape
+from auditor.values import Const, Num, Seq, Star, as_dim
 from rules.facts import Logits
 from rules.verdict import Verdict
 from tests.auditor.edits import HEAD, IDS, NORM, ONE_TOKEN, RETURN, built
@@ -186,16 +186,6 @@ def test_a_number_of_a_configuration_is_no_method(tmp_path: Path) -> None:
     assert judged(tmp_path, script).says() == "eligible"
 
 
-def test_shapes_of_quantiles_and_positions() -> None:
-    table, levels, some = Tensor((8, 32)), Tensor((16,)), Tensor((8, 5))
-    run = lambda op, *given: op(None, Args(list(given)), None)  # noqa: E731
-    assert run(ops.quantile, table, levels, Const(1)).shape == (16, 8)
-    assert run(ops.quantile, table, Const(0.5), Const(1)).shape == (8,)
-    assert run(ops.quantile, table, Const(0.5)).shape == ()
-    assert run(ops.positions, table, some).shape == (8, 5)
-    assert run(ops.buckets, some, levels).shape == (8, 5)
-
-
 q = dims.symbol(Atom("q", query=True))
 
 
@@ -204,12 +194,12 @@ def test_a_repeated_list_keeps_its_length() -> None:
     assert isinstance(made, Seq)
     assert made.count == dims.mul(2, q)
     assert as_dim(length(None, made, None)) == dims.mul(2, q)  # type: ignore[arg-type]
-    assert ops.data_shape(Seq("list", [made, made])) == (2, dims.mul(2, q))
+    assert data_shape(Seq("list", [made, made])) == (2, dims.mul(2, q))
 
 
 def test_a_list_that_a_loop_fills_has_no_length() -> None:
     assert Seq("list", [Star((Const(0.0),))]).count is None
-    assert ops.data_shape(Seq("list", [Star((Const(0.0),))])) is None
+    assert data_shape(Seq("list", [Star((Const(0.0),))])) is None
 
 
 LAYERS = "            x = layer(x, position_ids, key_cache[i], value_cache[i])\n"

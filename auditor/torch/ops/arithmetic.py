@@ -1,0 +1,151 @@
+"""Arithmetic, comparison and choice of several tensors and numbers, which are broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from auditor import dims, operators
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch import rows, shapes
+from auditor.torch.ops.products import matmul
+from auditor.torch.shapes import Shape
+from auditor.torch.tensors import as_tensor, is_scalar, result, tagged, unknown_tensor
+from auditor.values import NONE, Args, Const, Num, Tensor, Union, Unknown, Value, text_of
+
+
+def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
+    values = [
+        *args.pos,
+        *(args.kw[k] for k in ("other", "tensor1", "tensor2", "min", "max", "end", "weight") if k in args.kw),
+    ]
+    return combine(values, site)
+
+
+def added(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = broadcasting(it, args, site)
+    return rows.summed(it, made, *args.pos, *args.kw.values()) if isinstance(made, Tensor) else made
+
+
+def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = combine([*args.pos, *(args.kw[k] for k in ("other",) if k in args.kw)], site)
+    taken = args.get(1, "other")
+    made = rows.summed(it, made, *args.pos, *args.kw.values())
+    return tagged(made, "wraps") if isinstance(taken, Tensor) and "floored" in taken.tags else made
+
+
+def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = broadcasting(it, args, site)
+    if not isinstance(made, Tensor):
+        return made
+    rounding = text_of(args.kw.get("rounding_mode", NONE))
+    return tagged(made, "floored") if rounding else rows.masked(it, made, *args.pos, *args.kw.values())
+
+
+def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return tagged(combine(args.pos, site), "wraps")
+
+
+def floored(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return tagged(combine(args.pos, site), "floored")
+
+
+def compared(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = broadcasting(it, args, site)
+    return rows.compares(made, [*args.pos, *args.kw.values()]) if isinstance(made, Tensor) else made
+
+
+def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Values with a bound from above: of positions, two may be the same then."""
+    made = broadcasting(it, args, site)
+    return tagged(made, "chosen") if isinstance(made, Tensor) and made.dtype.startswith(("int", "uint")) else made
+
+
+def clamped_between(it: Interpreter, args: Args, site: Site | None) -> Value:
+    most = args.get(2, "max")
+    bounded = most is not None and not (isinstance(most, Const) and most.value is None)
+    return (clamped if bounded else broadcasting)(it, args, site)
+
+
+def where(it: Interpreter, args: Args, site: Site | None) -> Value:
+    if len(args.pos) + len(args.kw) < 3:
+        return unknown_tensor("the positions where a condition holds", site, *args.pos)
+    made = combine([*args.pos, *args.kw.values()], site)
+    for v in args.pos[1:]:
+        if isinstance(v, Tensor) and v.shape == made.shape:
+            made = rows.in_place_of(v, made)  # a masked choice keeps rows in their places
+    given = (args.get(0, "condition"), args.get(1, "input"))  # `t.where(condition, other)` has it second
+    condition = next((c for c in given if isinstance(c, Tensor) and c.dtype == "bool"), given[0])
+    chosen = [v for v in (*args.pos, *args.kw.values()) if isinstance(v, Tensor) and v is not condition]
+    made.dtype = chosen[0].dtype if chosen else "float32"
+    if condition is not None:
+        made = rows.masked(it, made, condition, *(v for v in args.pos if v is not condition))
+    if any(isinstance(v, Tensor) and v.dtype.startswith(("int", "uint")) for v in args.pos[1:]):
+        return tagged(made, "chosen")
+    return made
+
+
+def combine(values: Sequence[Value], site: Site | None) -> Tensor:
+    """The broadcast of tensors and scalars. Code that cannot be read is remembered: a sum with it keeps its shape."""
+    shapes_: list[Shape] = []
+    unread: Unknown | None = None
+    loose: Unknown | None = None
+    for v in values:
+        if isinstance(v, Tensor):
+            if v.shape is None and v.reason is not None and v.reason.kind == "data":
+                loose = loose or v.reason  # weights and data fit what they are combined with
+            elif v.shape is None:
+                unread = unread or v.reason or Unknown("a tensor of unknown shape", places=v.places)
+            else:
+                shapes_.append(v.shape)
+        elif isinstance(v, Unknown) and not is_scalar(v):
+            unread = unread or v
+        elif isinstance(v, Union):
+            t = as_tensor(v)
+            if t is not None and t.shape is not None:
+                shapes_.append(t.shape)
+            elif not all(is_scalar(o) for o in v.options):
+                unread = unread or Unknown("one of several values", places=v.places)
+    shape = shapes.broadcast(shapes_) if shapes_ else None
+    if unread is not None and shape is not None and len(shape) < 2:
+        shape = None  # a weight or a number says nothing of the rank of what it is combined with
+    made = result(shape, *values, site=None, reason=unread)
+    if shape is not None and any(isinstance(v, Tensor) and rows.spreads(v, shape) for v in values):
+        made = tagged(made, "mixed-rows")
+    if shape is None:
+        made.reason = unread or loose
+    elif unread is None and made.reason is not None and made.reason.kind == "data":
+        made.reason = None
+    return made
+
+
+def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | None) -> Value:
+    """`a op b` where one of them is a tensor."""
+    if op == "@":
+        return matmul(it, Args([a, b]), site)
+    made = combine([a, b], site)
+    _meets_fixed_rows(it, a, b, site)
+    if op in ("%", "&") or (op == "-" and isinstance(b, Tensor) and "floored" in b.tags):
+        made = tagged(made, "wraps")
+    elif op == "//":
+        made = tagged(made, "floored")
+    elif op in ("<", "<=", ">", ">=", "==", "!="):
+        made = rows.compares(made, (a, b))
+    elif op in ("+", "-"):
+        made = rows.summed(it, made, a, b)
+    elif op in ("*", "/"):
+        made = rows.masked(it, made, a, b)
+    if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
+        made.data = operators.binary(op, a.data, b)
+    return made
+
+
+def _meets_fixed_rows(it: Interpreter, a: Value, b: Value, site: Site | None) -> None:
+    """As many rows as the query are combined with a fixed number of rows: the program works for that number only."""
+    if it.events is None or site is None or not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        return
+    for x, y in zip(reversed(a.shape or ()), reversed(b.shape or ()), strict=False):
+        for rows_, fixed in ((x, y), (y, x)):
+            if dims.depends_on_query(rows_) and isinstance(fixed, int) and fixed > 1:
+                it.events.baked.append((site, f"{shapes.text(a.shape or ())} meets {shapes.text(b.shape or ())}"))
+                return

@@ -1,0 +1,39 @@
+"""Copies and casts: the same numbers, as another tensor or of another type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch.ops.op import Op, first
+from auditor.torch.tensors import dtype_of
+from auditor.values import Args, External, Tensor, Value, serial
+
+
+def view_of(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    return replace(t, dtype=dtype_of(args) or t.dtype, of=t if t.base is None else None)
+
+
+def cloned(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return replace(first(args), of=None, born=serial())
+
+
+def converted(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    given = next((a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, External) and "." in a.dotted), None)
+    dtype = given.dotted.rsplit(".", 1)[-1] if given is not None else ""
+    return _as_type(t, dtype)
+
+
+def _as_type(t: Tensor, dtype: str) -> Tensor:
+    """Numbers of another type are a copy; a state stays known as one."""
+    copied = dtype not in ("", t.dtype) and (t.base is None or t.base.role == "parameter")
+    if not copied:
+        return replace(t, dtype=dtype or t.dtype, of=t if t.base is None else None)
+    return replace(t, dtype=dtype, base=None, of=None, born=serial())
+
+
+def cast(dtype: str) -> Op:
+    return lambda it, args, site: _as_type(first(args), dtype)

@@ -1,0 +1,141 @@
+"""New tensors: filled, counted, or made of Python's data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from auditor import dims
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch import shapes
+from auditor.torch.ops.op import first
+from auditor.torch.shapes import Shape
+from auditor.torch.tensors import as_tensor, dtype_of, flatten_items, result, size, sizes, tagged, unknown_tensor
+from auditor.values import NONE, Args, Const, Num, Seq, Star, Tensor, Unknown, Value, merge_flags, merge_places
+
+
+def filled(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`zeros`, `ones`, `empty`, `rand`, `randn`, ...: sizes first."""
+    given = args.pos or [args.kw[k] for k in ("size", "shape") if k in args.kw]
+    return _made(it, given, args, site)
+
+
+def full(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return _made(it, [args.get(0, "size", "shape") or NONE], args, site)
+
+
+def like(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    made = result(t.shape, t, site=site, dtype=dtype_of(args))
+    made.tags = frozenset(g for g in made.tags if g not in ("wraps", "argmax"))
+    return made
+
+
+def randint(it: Interpreter, args: Args, site: Site | None) -> Value:
+    given = next((a for a in (*reversed(args.pos), args.kw.get("size")) if isinstance(a, Seq)), None)
+    if given is None:
+        return unknown_tensor("randint() with sizes that are not known", site)
+    made = _made(it, [given], args, site)
+    return replace(made, dtype=dtype_of(args) or "int64") if isinstance(made, Tensor) else made
+
+
+def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
+    bounds = [size(a) for a in args.pos] or [size(args.kw.get("end", NONE))]
+    if any(b is None for b in bounds) or not bounds:
+        return unknown_tensor("arange() with bounds that are not known", site, *args.pos)
+    known = [b for b in bounds if b is not None]
+    start, stop = (0, known[0]) if len(known) == 1 else (known[0], known[1])
+    length = (
+        shapes.slice_length(stop, start, None, known[2] if len(known) > 2 and isinstance(known[2], int) else 1)
+        if not isinstance(start, dims.Poly)
+        else dims.sub(stop, start)
+    )
+    return Tensor((length,), dtype_of(args) or "int64", places=(site,) if site else (), flags=_flags(args.pos))
+
+
+def linspace(it: Interpreter, args: Args, site: Site | None) -> Value:
+    steps = size(args.get(2, "steps", "num") or NONE)
+    return (
+        Tensor((steps,), "float32", places=(site,) if site else ())
+        if steps is not None
+        else unknown_tensor("linspace()", site)
+    )
+
+
+def eye(it: Interpreter, args: Args, site: Site | None) -> Value:
+    n = size(args.pos[0])
+    m = size(args.pos[1]) if len(args.pos) > 1 else n
+    return (
+        Tensor((n, m), dtype_of(args) or "float32")
+        if n is not None and m is not None
+        else unknown_tensor("eye()", site)
+    )
+
+
+def meshgrid(it: Interpreter, args: Args, site: Site | None) -> Value:
+    tensors = [as_tensor(a) for a in (args.pos[0].items if args.pos and isinstance(args.pos[0], Seq) else args.pos)]
+    known = [t for t in tensors if t is not None and t.shape]
+    if len(known) != len(tensors):
+        return Seq("tuple", [unknown_tensor("meshgrid()", site)] * len(tensors))
+    shape = tuple((t.shape or (1,))[0] for t in known)
+    return Seq("tuple", [result(shape, *known)] * len(known))
+
+
+def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`torch.tensor` and the like: nested sequences or numbers."""
+    value = args.get(0, "data", "object")
+    if value is None:
+        return unknown_tensor("a tensor of data that is not known", site)
+    if isinstance(value, Tensor):
+        return replace(value, dtype=dtype_of(args) or value.dtype)
+    shape = None if isinstance(value, Unknown) and value.kind == "data" else data_shape(value)
+    if shape is None:
+        return unknown_tensor("a tensor of data that is not known", site, value)
+    leaves = flatten_items(value)
+    if it.events is not None:
+        it.events.bakes(Seq("list", [n for n in leaves if not isinstance(n, Tensor)]), site, "torch.tensor()")
+    made = Tensor(shape, dtype_of(args), places=(site,) if site else (), flags=_flags([value]))
+    if len(leaves) == 1:
+        made.data = leaves[0]
+    tags = [t for leaf in leaves for t in _leaf_tags(leaf)]
+    return tagged(made, *tags) if tags else made
+
+
+def _leaf_tags(leaf: Value) -> frozenset[str]:
+    if isinstance(leaf, Tensor):
+        return leaf.tags
+    return frozenset({"wraps"}) if isinstance(leaf, Num) and leaf.dim.wraps else frozenset()
+
+
+def data_shape(value: Value) -> Shape | None:
+    if isinstance(value, Seq):
+        if value.count is None:
+            return None
+        head = value.items[0] if value.items else None
+        inner = () if head is None else data_shape(head.items[0] if isinstance(head, Star) else head)
+        return None if inner is None else (value.count, *inner)
+    if isinstance(value, Tensor):
+        return value.shape
+    if isinstance(value, (Const, Num)) or (
+        isinstance(value, Unknown) and value.kind in ("int", "float", "bool", "data")
+    ):
+        return ()
+    return None
+
+
+def _made(it: Interpreter, given: Sequence[Value], args: Args, site: Site | None) -> Value:
+    target = sizes(it, given, site)
+    if target is None:
+        return unknown_tensor("a tensor made with sizes that are not known", site, *given)
+    places: tuple[Site, ...] = (site,) if site else ()
+    if it.events is None:  # an example input: its sizes are told back to where they stand
+        places = merge_places(places, *(v.places for s in given for v in flatten_items(s)))
+    made = Tensor(tuple(target), dtype_of(args) or "float32", places=places, flags=_flags(given))
+    if any(isinstance(d, dims.Poly) and d.wraps for d in target):
+        made = tagged(made, "wraps")
+    return made
+
+
+def _flags(values: Sequence[Value]) -> frozenset[str]:
+    return merge_flags([*values, *(v for s in values for v in flatten_items(s))])

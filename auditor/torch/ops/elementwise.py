@@ -1,0 +1,64 @@
+"""Operations on one tensor: on each value, or moving and mixing values along an axis; all but `glu` keep its shape."""
+
+from __future__ import annotations
+
+from auditor import dims
+from auditor.containers import integer
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch import rows, shapes
+from auditor.torch.ops.op import Op, first
+from auditor.torch.tensors import dtype_of, result, tagged, unknown_tensor
+from auditor.values import Args, Tensor, Value
+
+
+def same(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    made = result(t.shape, t, site=None, dtype=dtype_of(args))
+    made.reason = t.reason
+    return made
+
+
+def rounded(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = same(it, args, site)
+    return tagged(made, "floored") if isinstance(made, Tensor) else made
+
+
+def fraction(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = same(it, args, site)
+    return tagged(made, "wraps") if isinstance(made, Tensor) else made
+
+
+def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`masked_fill` and `masked_scatter`: the mask comes second."""
+    made = same(it, args, site)
+    mask = args.get(1, "mask")
+    return rows.masked(it, made, first(args), mask) if isinstance(made, Tensor) and mask is not None else made
+
+
+def ordered(axis: int, default: int | None = None) -> Op:
+    """What moves or mixes values along one axis, which is argument `axis`."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        made = same(it, args, site)
+        return rows.along(it, made, first(args), args.get(axis, "dim", "dims", "axis"), default)  # type: ignore[arg-type]
+
+    return run
+
+
+def flip(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, made = first(args), same(it, args, site)
+    return rows.flipped(it, made, t, args.get(1, "dims", "dim")) if isinstance(made, Tensor) else made
+
+
+def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = same(it, args, site)
+    return tagged(rows.along(it, made, first(args), args.get(2, "dims")), "moved") if isinstance(made, Tensor) else made
+
+
+def glu(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(1, "dim"), -1)
+    if t.shape is None or axis is None:
+        return unknown_tensor("glu() of a tensor that is not known", site, t)
+    n = shapes.normal(axis, len(t.shape))
+    return result(shapes.replace(t.shape, n, dims.floordiv(t.shape[n], 2)), t, site=None)

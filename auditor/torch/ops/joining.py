@@ -1,0 +1,123 @@
+"""Longer tensors: joined, stacked, repeated, padded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from auditor import dims
+from auditor.containers import integer, iterate
+from auditor.dims import Dim
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch import rows, shapes
+from auditor.torch.events import is_layer
+from auditor.torch.ops.op import first
+from auditor.torch.shapes import Shape
+from auditor.torch.tensors import as_tensor, result, size, sizes, tagged, unknown_tensor
+from auditor.values import NONE, Args, Const, Star, Tensor, Value
+
+
+def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
+    parts = args.get(0, "tensors")
+    axis = integer(args.get(1, "dim", "axis"), 0)
+    if parts is None or site is None:
+        return unknown_tensor("cat() of tensors that are not known", site)
+    source = iterate(it, parts, site)
+    tensors = [as_tensor(v) for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    known = [t for t in tensors if t is not None and t.shape is not None]
+    if axis is None or not known:
+        unread = [t for t in tensors if t is not None] if source.rest is None else source.items
+        return unknown_tensor("cat() of tensors that are not known", site, *unread)
+    axis = shapes.normal(axis, max(len(t.shape or ()) for t in known))
+    if not source.exact or len(known) != len(source.items) or any(len(t.shape or ()) <= axis for t in known):
+        base = next((t for t in tensors if t is not None and t.shape is None), None)
+        if base is not None:
+            return unknown_tensor("cat() with a tensor that is not known", site, base, *known)
+        if len({len(t.shape or ()) for t in known}) > 1:
+            return unknown_tensor("cat() of tensors of several ranks", site)
+        each = shapes.broadcast([t.shape or () for t in known])
+        longer = any(dims.depends_on_query((t.shape or ())[axis]) for t in known)
+        made = result(shapes.replace(each, axis, dims.symbol(dims.Atom("cat", longer))), *known, site=None)
+        return rows.spread_out(made, *known)
+    total: Dim = 0
+    for t in known:
+        total = dims.add(total, (t.shape or ())[axis])
+    shape = list(known[0].shape or ())
+    for n in range(len(shape)):
+        for t in known[1:]:
+            if n != axis and n < len(t.shape or ()):
+                shape[n] = shapes.broadcast_dim(shape[n], (t.shape or ())[n])
+    made = result(shapes.replace(tuple(shape), axis, total), *known, site=None)
+    made.tags = made.tags | _moved(known, axis, made.shape)
+    return rows.spread_out(rows.other(it, made, len(known) > 1 and dims.depends_on_query(total)), *known)
+
+
+def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset[str]:
+    """What joining a cache with new rows says of the cache, should the result be written back to it.
+
+    `grown` when it is longer than the cache: a slice of it is a window that slides. `moved` when the tail of the cache
+    and new rows make up its length again.
+    """
+    head = parts[0]
+    base = head.base
+    if base is None or not base.watched or base.shape is None or whole is None or len(base.shape) < len(whole):
+        return frozenset()
+    if is_layer(head):
+        return frozenset({"grown"})
+    full = base.shape[len(base.shape) - len(whole) :]
+    return frozenset({"moved"}) if len(parts) == 2 and whole[axis] == full[axis] else frozenset()
+
+
+def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
+    parts, axis = args.get(0, "tensors"), integer(args.get(1, "dim", "axis"), 0)
+    if parts is None or site is None or axis is None:
+        return unknown_tensor("stack() of tensors that are not known", site)
+    source = iterate(it, parts, site)
+    options = [as_tensor(v) for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    known = [t for t in options if t is not None and t.shape is not None]
+    if not known or len(known) != len(options) or source.rest is not None:
+        return unknown_tensor("stack() of tensors that are not known", site, *[t for t in options if t is not None])
+    shape = shapes.broadcast([t.shape or () for t in known])
+    axis = axis + len(shape) + 1 if axis < 0 else axis
+    count: Dim = len(known) if source.exact else dims.symbol(dims.Atom("stack"))
+    return result((*shape[:axis], count, *shape[axis:]), *known, site=None)
+
+
+def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, counts = first(args), sizes(it, args.pos[1:], site)
+    if t.shape is None or counts is None:
+        return unknown_tensor("repeat() with counts that are not known", site, t)
+    pad = (1,) * (len(counts) - len(t.shape))
+    made = result(tuple(dims.mul(d, c) for d, c in zip((*pad, *t.shape), counts, strict=True)), t, site=None)
+    again = any(d != 1 and c != 1 for d, c in zip((*pad, *t.shape), counts, strict=True))
+    if again and t.dtype.startswith(("int", "uint")):
+        made = tagged(made, "wraps")  # the same numbers come again: a table of slots in a ring
+    return rows.spread_out(rows.widened(t, made), t)
+
+
+def repeat_interleave(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, count, axis = first(args), size(args.get(1, "repeats") or NONE), integer(args.get(2, "dim"))
+    if t.shape is None or count is None or isinstance(args.get(1), Tensor):
+        return unknown_tensor("repeat_interleave() with counts that are not known", site, t)
+    if axis is None:
+        return result((dims.mul(dims.product(t.shape), count),), t, site=None)
+    made = result(
+        shapes.replace(t.shape, axis, dims.mul(t.shape[shapes.normal(axis, len(t.shape))], count)), t, site=None
+    )
+    return rows.spread_out(rows.along(it, made, t, Const(axis)), t)
+
+
+def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, amounts = first(args), sizes(it, [args.get(1, "pad") or NONE], site)
+    if t.shape is None or amounts is None:
+        return unknown_tensor("pad() by amounts that are not known", site, t)
+    shape = list(t.shape)
+    for n in range(0, len(amounts) - 1, 2):
+        axis = len(shape) - 1 - n // 2
+        shape[axis] = dims.add(shape[axis], dims.add(amounts[n], amounts[n + 1]))
+    longer = any(dims.depends_on_query(a) and a != b for a, b in zip(t.shape, shape, strict=True))
+    shifted = any(
+        dims.depends_on_query(t.shape[len(shape) - 1 - n // 2]) and (amounts[n], amounts[n + 1]) != (0, 0)
+        for n in range(0, len(amounts) - 1, 2)
+    )
+    return rows.spread_out(rows.other(it, result(tuple(shape), t, site=None), longer or shifted), t)

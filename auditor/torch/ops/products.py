@@ -1,0 +1,66 @@
+"""Products: of matrices, linear layers, einsum, attention, embeddings."""
+
+from __future__ import annotations
+
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch import rows, shapes
+from auditor.torch.ops.op import first
+from auditor.torch.tensors import as_tensor, result, unknown_tensor
+from auditor.values import NONE, Args, Seq, Value, text_of
+
+
+def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
+    a, b = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "other", "mat2") or NONE)
+    if a is None or b is None or a.shape is None or b.shape is None or not a.shape or not b.shape:
+        return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
+    return rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b, site=None), a, b)
+
+
+def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
+    x, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
+    if x is None or weight is None or x.shape is None or weight.shape is None or len(weight.shape) != 2:
+        return unknown_tensor(
+            "a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None)
+        )
+    return result((*x.shape[:-1], weight.shape[0]), x, weight, site=None)
+
+
+def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
+    equation = text_of(args.pos[0])
+    given = args.pos[1:]
+    if len(given) == 1 and isinstance(given[0], Seq):
+        given = given[0].items
+    tensors = [as_tensor(g) for g in given]
+    known = [t.shape for t in tensors if t is not None and t.shape is not None]
+    shape = shapes.einsum(equation, known) if equation and len(known) == len(given) else None
+    if shape is None:
+        return unknown_tensor("an einsum of tensors that are not known", site, *(t for t in tensors if t is not None))
+    made = result(shape, *(t for t in tensors if t is not None), site=None)
+    return rows.mixed(made) if sum(len(s) > 2 for s in known) > 1 else made
+
+
+def attention(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Scaled dot-product attention: query rows, value width."""
+    q, v = as_tensor(args.get(0, "query") or NONE), as_tensor(args.get(2, "value") or NONE)
+    if q is None or q.shape is None:
+        return unknown_tensor("attention with a query that is not known", site, *(t for t in (q,) if t is not None))
+    width = v.shape[-1] if v is not None and v.shape else q.shape[-1]
+    others = (t for t in (v, as_tensor(args.get(1, "key") or NONE)) if t is not None)
+    return rows.mixed(result((*q.shape[:-1], width), q, *others, site=None))
+
+
+def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
+    ids, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
+    if ids is None or weight is None or ids.shape is None or weight.shape is None:
+        return unknown_tensor(
+            "an embedding of tensors that are not known", site, *(t for t in (ids, weight) if t is not None)
+        )
+    return result((*ids.shape, *weight.shape[1:]), ids, weight, site=None)
+
+
+def outer(it: Interpreter, args: Args, site: Site | None) -> Value:
+    a, b = first(args), as_tensor(args.get(1, "vec2") or NONE)
+    if a.shape is None or b is None or b.shape is None:
+        return unknown_tensor("an outer product of tensors that are not known", site, a)
+    return result((*a.shape, *b.shape), a, b, site=None)

@@ -1,0 +1,80 @@
+"""Reductions over axes: sums, extrema, quantiles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from auditor import dims, operators
+from auditor.containers import integer
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch import shapes
+from auditor.torch.modules import named_pair
+from auditor.torch.ops.arithmetic import combine
+from auditor.torch.ops.op import first
+from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
+from auditor.values import NONE, Args, Const, Seq, Tensor, Value
+
+
+def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return reduced(first(args), _axes(args), _keeps(args), site)
+
+
+def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`max`/`min`: (values, indices) along a dimension, a number, or elementwise with another tensor."""
+    if len(args.pos) > 1 and isinstance(args.pos[1], Tensor):
+        return combine(args.pos, site)
+    axes = _axes(args)
+    made = reduced(first(args), axes, _keeps(args), site)
+    if axes is None:
+        return made
+    return named_pair(made, tagged(replace(made, dtype="int64"), "argmax"), ("values", "indices"))
+
+
+def argmax(it: Interpreter, args: Args, site: Site | None) -> Value:
+    made = reduced(first(args), _axes(args), _keeps(args), site)
+    return tagged(replace(made, dtype="int64"), "argmax")
+
+
+def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """One reduced tensor for each quantile, stacked in front when several are asked for."""
+    made = reduced(first(args), _axes(args, 2), _keeps(args, 3), site)
+    asked = as_tensor(args.get(1, "q") or NONE)
+    if asked is None or not asked.shape or made.shape is None:
+        return (
+            made
+            if asked is None or asked.shape == ()
+            else replace(made, shape=None, reason=asked.reason or made.reason)
+        )
+    return replace(made, shape=(*asked.shape, *made.shape))
+
+
+def reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -> Tensor:
+    if t.shape is None:
+        return result(None, t, reason=t.reason)
+    if axes is None:
+        return result((1,) * len(t.shape) if keep else (), t, site=None)
+    if any(a >= 10**6 for a in axes):
+        return unknown_tensor("a reduction over an axis that is not known", site, t)
+    shape = t.shape
+    gone = {shapes.normal(a, len(shape)) for a in axes}
+    cut = any(n in gone and dims.depends_on_query(d) for n, d in enumerate(shape))
+    left = tuple(1 if n in gone else d for n, d in enumerate(shape) if keep or n not in gone)
+    made = result(left, t, site=None)
+    if cut and site is not None and site not in made.cuts:
+        made.cuts = (*made.cuts, site)
+    return made
+
+
+def _axes(args: Args, position: int = 1) -> list[int] | None:
+    given = args.get(position, "dim", "axis", "axes")
+    if given is None or (isinstance(given, Const) and given.value is None):
+        return None
+    items = given.items if isinstance(given, Seq) else [given]
+    found = [integer(i) for i in items]
+    return [f for f in found if f is not None] if all(f is not None for f in found) else [10**6]
+
+
+def _keeps(args: Args, position: int = 2) -> bool:
+    given = args.get(position, "keepdim", "keepdims")
+    return given is not None and operators.truth(given) is True

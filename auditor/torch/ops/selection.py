@@ -1,0 +1,137 @@
+"""Parts of a tensor: at an index, along an axis, or all of them as a tuple."""
+
+from __future__ import annotations
+
+from auditor import dims
+from auditor.containers import integer
+from auditor.dims import Dim
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch import rows, shapes
+from auditor.torch.events import wraps_at
+from auditor.torch.ops.op import first
+from auditor.torch.ops.views import viewed
+from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
+from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, number
+
+
+def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(1, "dim"))
+    length = size(args.get(3, "length") or NONE)
+    if t.shape is None or axis is None or length is None:
+        made = unknown_tensor("narrow() to a length that is not known", site, t)
+        made.base = t.base
+        return made
+    axis = shapes.normal(axis, len(t.shape))
+    made = viewed(t, shapes.replace(t.shape, axis, length))
+    if made.base is not None and wraps_at(args.get(2, "start")):
+        made = tagged(made, "wraps")
+    if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
+        made.cuts = (*made.cuts, site)
+    return made
+
+
+def select(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(1, "dim"))
+    if t.shape is None or axis is None:
+        return unknown_tensor("select() of an axis that is not known", site, t)
+    axis = shapes.normal(axis, len(t.shape))
+    made = viewed(t, shapes.drop(t.shape, axis))
+    if made.base is not None and wraps_at(args.get(2, "index")):
+        made = tagged(made, "wraps")
+    if dims.depends_on_query(t.shape[axis]) and site is not None:
+        made.cuts = (*made.cuts, site)
+    return made
+
+
+def index_select(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis, index = first(args), integer(args.get(1, "dim")), as_tensor(args.get(2, "index") or NONE)
+    if t.shape is None or axis is None or index is None or index.shape is None:
+        return unknown_tensor("index_select() with an index that is not known", site, t)
+    axis = shapes.normal(axis, len(t.shape))
+    count = index.shape[0] if index.shape else 1
+    made = result(shapes.replace(t.shape, axis, count), t, index, site=None)
+    if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(count) and site is not None:
+        made.cuts = (*made.cuts, site)
+    return rows.along(it, made, t, Const(axis))
+
+
+def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, index = first(args), as_tensor(args.get(2, "index") or NONE)
+    if index is None or index.shape is None:
+        return unknown_tensor("gather() with an index that is not known", site, t)
+    made = result(index.shape, t, index, site=None)
+    made.dtype = t.dtype
+    if t.shape is not None and any(
+        dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)
+    ):
+        made.cuts = (*made.cuts, site) if site is not None else made.cuts
+    return rows.along(it, made, t, args.get(1, "dim"))
+
+
+def split(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(2, "dim", "axis"), 0)
+    given = args.get(1, "split_size_or_sections", "split_size", "indices_or_sections") or NONE
+    if t.shape is None or axis is None:
+        return _unknown_parts(t, given, site)
+    axis = shapes.normal(axis, len(t.shape))
+    if isinstance(given, Seq):
+        lengths = [size(i) for i in given.items]
+        if not given.exact or any(n is None for n in lengths):
+            return _unknown_parts(t, given, site)
+        return Seq("tuple", [_part(t, axis, n, site) for n in lengths if n is not None])
+    each = size(given)
+    if each is None:
+        return _unknown_parts(t, given, site)
+    count = dims.exact_div(t.shape[axis], each)
+    _counted(it, dims.floordiv(t.shape[axis], each), site, "split()")
+    if isinstance(count, int) and count <= 64:
+        return Seq("tuple", [_part(t, axis, each, site)] * count)
+    if isinstance(each, int) and isinstance(t.shape[axis], int):
+        whole = t.shape[axis]
+        assert isinstance(whole, int)
+        lengths_ = [each] * (whole // each) + ([whole % each] if whole % each else [])
+        return Seq("tuple", [_part(t, axis, n, site) for n in lengths_])
+    return Seq("tuple", [Star((_part(t, axis, each, site),))])
+
+
+def chunk(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, count, axis = first(args), integer(args.get(1, "chunks")), integer(args.get(2, "dim"), 0)
+    if t.shape is None or count is None or axis is None:
+        return _unknown_parts(t, Seq("tuple", [NONE] * (count or 0)), site)
+    axis = shapes.normal(axis, len(t.shape))
+    each = dims.floordiv(t.shape[axis], count)
+    return Seq("tuple", [_part(t, axis, each, site)] * count)
+
+
+def unbind(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, axis = first(args), integer(args.get(1, "dim"), 0)
+    if t.shape is None or axis is None:
+        return Seq("tuple", [Star((unknown_tensor("parts of a tensor that are not known", site, t),))])
+    axis = shapes.normal(axis, len(t.shape))
+    part = viewed(t, shapes.drop(t.shape, axis))
+    count = t.shape[axis]
+    _counted(it, count, site, "unbind()")
+    if dims.depends_on_query(count) and site is not None:
+        part.cuts = (*part.cuts, site)
+    return Seq("tuple", [part] * count if isinstance(count, int) and count <= 64 else [Star((part,))])
+
+
+def _part(t: Tensor, axis: int, length: Dim, site: Site | None) -> Tensor:
+    assert t.shape is not None
+    made = viewed(t, shapes.replace(t.shape, axis, length))
+    if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
+        made.cuts = (*made.cuts, site)
+    return made
+
+
+def _counted(it: Interpreter, count: Dim, site: Site | None, what: str) -> None:
+    """A tuple of as many tensors as a dimension is long: a trace has as many of them as its example."""
+    if it.events is not None:
+        it.events.bakes(number(count), site, what)
+
+
+def _unknown_parts(t: Tensor, given: Value, site: Site | None) -> Value:
+    part = unknown_tensor("parts of a tensor that are not known", site, t)
+    count = len(given.items) if isinstance(given, Seq) and given.exact else None
+    return Seq("tuple", [part] * count if count else [Star((part,))])

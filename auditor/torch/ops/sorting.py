@@ -1,0 +1,49 @@
+"""Values by rank: sorting, top-k, and places in sorted boundaries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from auditor.containers import integer
+from auditor.interpreter import Interpreter
+from auditor.places import Site
+from auditor.torch import rows, shapes
+from auditor.torch.modules import named_pair
+from auditor.torch.ops.op import first
+from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
+from auditor.values import NONE, Args, Const, Value
+
+
+def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    k = size(args.get(1, "k") or NONE)
+    axis = integer(args.get(2, "dim"), -1)
+    if site is not None and it.events is not None:
+        it.events.experts.append(site)
+    if t.shape is None or k is None or axis is None:
+        made = unknown_tensor("top-k of a tensor that is not known", site, t)
+    else:
+        made = result(shapes.replace(t.shape, axis, k), t, site=None)
+    made = tagged(made, "topk")
+    return named_pair(made, tagged(replace(made, dtype="int64"), "argmax"), ("values", "indices"))
+
+
+def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    axis = args.get(1, "dim")
+    axis = axis if isinstance(axis, Const) and type(axis.value) is int else args.kw.get("dim")
+    made = rows.along(it, result(t.shape, t), t, axis, -1)
+    return named_pair(made, replace(result(t.shape, t), dtype="int64"), ("values", "indices"))
+
+
+def positions(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Where each value would stand in sorted boundaries: as many numbers as there are values."""
+    values = as_tensor(args.get(1, "input", "self") or NONE)
+    if values is None:
+        return unknown_tensor("searchsorted() of values that are not known", site, *args.pos)
+    return replace(result(values.shape, values, first(args), site=None, reason=values.reason), dtype="int64")
+
+
+def buckets(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
+    return replace(result(t.shape, t, site=None, reason=t.reason), dtype="int64")
