@@ -342,7 +342,7 @@ def _reverse(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _sort(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.builtins import sorted_items
+    from auditor.builtins.folds import sorted_items
 
     obj = _seq(args)
     it.heap.touch(obj)

@@ -36,3 +36,8 @@ class Site:
 
     def place(self, note: str = "") -> Place:
         return Place(self.path, self.line, note or self.note)
+
+
+def here(site: Site | None) -> tuple[Site, ...]:
+    """The `places` of a value that is made at `site`."""
+    return (site,) if site else ()

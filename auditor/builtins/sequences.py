@@ -1,0 +1,218 @@
+"""Built-in functions that make containers and go through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from auditor import dims, operators
+from auditor.builtins.numbers import traced_constant
+from auditor.containers import iterate, length
+from auditor.expressions import unique, update_mapping
+from auditor.interpreter import Interpreter, RaiseSignal
+from auditor.joins import Absent, union
+from auditor.places import Site, here
+from auditor.values import (
+    NONE,
+    Args,
+    Const,
+    Instance,
+    Mapping,
+    Seq,
+    Star,
+    Union,
+    Unknown,
+    Value,
+    as_dim,
+    merge_flags,
+    merge_places,
+)
+
+
+def _sequence(kind: str) -> Callable[[Interpreter, Args, Site | None], Value]:
+    def make(it: Interpreter, args: Args, site: Site | None) -> Value:
+        if not args.pos:
+            return Seq(kind, [], places=here(site))
+        assert site is not None
+        if (
+            isinstance(args.pos[0], Union)
+            and kind in ("list", "tuple")
+            and (kept := _each_length(it, args, kind, site))
+        ):
+            return kept
+        source = iterate(it, args.pos[0], site)
+        items = unique(source.items) if kind in ("set", "frozenset") else list(source.items)
+        return Seq(kind, items, source.rest, places=source.places or (site,), flags=source.flags)
+
+    return make
+
+
+def _each_length(it: Interpreter, args: Args, kind: str, site: Site) -> Value | None:
+    """The list or tuple of each option, when they are known and of different lengths: joined, they would not be."""
+    given = args.pos[0]
+    parts = (
+        [iterate(it, o, site) for o in given.options if not isinstance(o, Absent)] if isinstance(given, Union) else []
+    )
+    if not all(p.exact for p in parts) or len({len(p.items) for p in parts}) < 2:
+        return None
+    return union(Seq(kind, list(p.items), places=p.places or (site,), flags=given.flags | p.flags) for p in parts)
+
+
+def _dict(it: Interpreter, args: Args, site: Site | None) -> Value:
+    out = Mapping(places=here(site))
+    for a in args.pos:
+        update_mapping(it, out, a.payload if isinstance(a, Instance) and isinstance(a.payload, Mapping) else a)
+        out.flags = out.flags | a.flags
+    for name, value in args.kw.items():
+        out.entries[("str", name)] = (Const(name), value)
+    if args.more is not None:
+        out.rest = out.rest or args.more
+    return out
+
+
+def _slice(it: Interpreter, args: Args, site: Site | None) -> Value:
+    given = [*args.pos, NONE, NONE]
+    bounds = [NONE, args.pos[0], NONE] if len(args.pos) == 1 else given[:3]
+    return Seq("slice", list(bounds), places=here(site))
+
+
+MAX_RANGE = 12
+"""A longer range counts as one of unknown length: layers are alike; one that is not shows as a branch on its index."""
+
+
+def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
+    bounds = [as_dim(traced_constant(it, a, site, "range()") or a) for a in args.pos]
+    if all(isinstance(b, int) for b in bounds):
+        numbers = range(*[b for b in bounds if isinstance(b, int)])
+        flags, places = merge_flags(args.pos), merge_places(*(a.places for a in args.pos))
+        if len(numbers) <= MAX_RANGE:
+            return Seq("list", [Const(n, places=places, flags=flags) for n in numbers], places=places, flags=flags)
+    index = Unknown("an index of a loop of unknown length", "index", "int", places=here(site))
+    index.flags = merge_flags(args.pos)
+    if any(isinstance(b, dims.Poly) and b.query for b in bounds):
+        index.query = True
+    return Seq("list", [Star((index,))], places=here(site), flags=index.flags)
+
+
+def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
+    assert site is not None
+    source = iterate(it, args.pos[0], site)
+    start = args.get(1, "start")
+    first = start.value if isinstance(start, Const) and isinstance(start.value, int) else 0
+    out: list[Value] = []
+    for n, i in enumerate(source.items):
+        if isinstance(i, Star):
+            index = Unknown("an index of a loop of unknown length", "index", "int", places=here(site))
+            out.append(Star(tuple(Seq("tuple", [index, v]) for v in i.items)))
+        elif any(isinstance(o, Star) for o in out):
+            out.append(Seq("tuple", [Unknown("an index behind a loop of unknown length", "index", "int"), i]))
+        else:
+            out.append(Seq("tuple", [Const(first + n), i]))
+    return Seq("list", out, source.rest, flags=source.flags)
+
+
+def _zip(it: Interpreter, args: Args, site: Site | None) -> Value:
+    assert site is not None
+    sources = [iterate(it, a, site) for a in args.pos]
+    flags = merge_flags(sources)
+    if all(s.exact for s in sources):
+        return Seq("list", [Seq("tuple", list(t)) for t in zip(*(s.items for s in sources), strict=False)], flags=flags)
+    exact = [s for s in sources if s.exact]
+    if exact:
+        count = min(len(s.items) for s in exact)
+        rows: list[Value] = [
+            Seq("tuple", [s.items[n] if s.exact else _any_item(s, n, site) for s in sources]) for n in range(count)
+        ]
+        return Seq("list", rows, flags=flags)
+    return Seq("list", [Star((Seq("tuple", [_any_item(s, 0, site) for s in sources]),))], flags=flags)
+
+
+def _any_item(source: Seq, position: int, site: Site) -> Value:
+    head = source.items[: position + 1]
+    if len(head) > position and not any(isinstance(i, Star) for i in head):
+        return head[position]
+    options = [v for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    if source.rest is not None or not options:
+        return (
+            source.rest.child(f"[{position}]")
+            if source.rest
+            else Unknown("an item of an empty sequence", places=(site,))
+        )
+    return union(options)
+
+
+def _len(it: Interpreter, args: Args, site: Site | None) -> Value:
+    found = length(it, args.pos[0], site)
+    return traced_constant(it, found, site, "len()") or found
+
+
+def _iter(it: Interpreter, args: Args, site: Site | None) -> Value:
+    assert site is not None
+    source = iterate(it, args.pos[0], site)
+    return Seq("iterator", list(source.items), source.rest, flags=source.flags)
+
+
+def _next(it: Interpreter, args: Args, site: Site | None) -> Value:
+    assert site is not None
+    source = iterate(it, args.pos[0], site)
+    if source.items and not isinstance(source.items[0], Star):
+        first = source.items[0]
+        if isinstance(args.pos[0], Seq) and args.pos[0].kind == "iterator":
+            it.heap.touch(args.pos[0])
+            args.pos[0].items.pop(0)
+        return first
+    default = args.get(1, "default")
+    if source.exact:
+        if default is None:
+            raise RaiseSignal("StopIteration")
+        return default
+    options = [v for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    if source.rest is not None:
+        options.append(source.rest.child("[0]"))
+    return union([*options, default] if default is not None else options)
+
+
+def _map(it: Interpreter, args: Args, site: Site | None) -> Value:
+    assert site is not None
+    function, *sources = args.pos
+    rows = iterate(it, _zip(it, Args(sources), site), site)
+    out: list[Value] = []
+    for row in rows.items:
+        items = row.items if isinstance(row, Star) else (row,)
+        results = [it.call(function, Args(list(r.items)), site) for r in items if isinstance(r, Seq)]
+        out.append(Star(tuple(results)) if isinstance(row, Star) else results[0])
+    return Seq("list", out, rows.rest, flags=rows.flags)
+
+
+def _filter(it: Interpreter, args: Args, site: Site | None) -> Value:
+    assert site is not None
+    function, source = args.pos[0], iterate(it, args.pos[1], site)
+    out: list[Value] = []
+    for i in source.items:
+        if isinstance(i, Star):
+            out.append(i)
+            continue
+        test = i if isinstance(function, Const) else it.call(function, Args([i]), site)
+        known = operators.truth(test)
+        if known is None:
+            out.append(Star((i,)))
+        elif known:
+            out.append(i)
+    return Seq("list", out, source.rest, flags=source.flags)
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "list": _sequence("list"),
+    "tuple": _sequence("tuple"),
+    "set": _sequence("set"),
+    "frozenset": _sequence("frozenset"),
+    "dict": _dict,
+    "slice": _slice,
+    "range": _range,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "len": _len,
+    "iter": _iter,
+    "next": _next,
+    "map": _map,
+    "filter": _filter,
+}
