@@ -401,7 +401,7 @@ def _conditional(it: Interpreter, node: cst.IfExp, frame: Frame) -> Value:
     test = it.eval(node.test, frame)
     known = it.truth(test)
     if known is None:
-        from auditor.statements import narrowed
+        from auditor.statements.narrowing import narrowed
 
         return it.choose(
             [
@@ -474,7 +474,7 @@ def _yield(it: Interpreter, node: cst.Yield, frame: Frame) -> Value:
 
 
 def _named(it: Interpreter, node: cst.NamedExpr, frame: Frame) -> Value:
-    from auditor.statements import assign
+    from auditor.statements.assignments import assign
 
     value = it.eval(node.value, frame)
     env = frame.env
@@ -501,7 +501,7 @@ def _comprehension(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
                 it.heap.touch(out)
                 out.items.append(value)
 
-        from auditor.statements import run_comprehension
+        from auditor.statements.loops import run_comprehension
 
         run_comprehension(it, node.for_in, inner, out, emit)
         if kind == "set" and isinstance(out, Seq):

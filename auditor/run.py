@@ -6,13 +6,14 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from auditor import calls, expressions, objects, statements
+from auditor import calls, expressions, objects
 from auditor.command_lines import Again, CommandLines
 from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSignal
 from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
+from auditor.statements.dispatch import run_block
 from auditor.torch import methods
 from auditor.torch.ops.arithmetic import tensor_binary
 from auditor.values import Args, Class, Const, Module, Seq, Unknown, Value
@@ -20,7 +21,7 @@ from rules.facts import Place
 
 MEANING = Meaning(
     expressions.EXPRESSIONS,
-    statements.run_block,
+    run_block,
     calls.call,
     objects.get_attribute,
     objects.set_attribute,
