@@ -13,7 +13,10 @@ from auditor.frameworks import gathering
 from auditor.frameworks.gathering import gather_matmul
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, dynamic_dims, dynamic_entry
-from auditor.graph_facts import Declaration, Declared, Dimension, compute, merged, names_of, why
+from auditor.graph_facts.compute import compute
+from auditor.graph_facts.declaration import Declaration, Declared, Dimension, names_of
+from auditor.graph_facts.evidence import why
+from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site

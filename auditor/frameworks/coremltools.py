@@ -14,7 +14,9 @@ from auditor.frameworks.records import record
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, called, forward_of, parameter_names
 from auditor.frameworks.torch_jit import traced_with
-from auditor.graph_facts import Declaration, Declared, Dimension, compute, merged
+from auditor.graph_facts.compute import compute
+from auditor.graph_facts.declaration import Declaration, Declared, Dimension
+from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from auditor.containers import iterate
 from auditor.frameworks.records import record
 from auditor.frameworks.torch_export import parameter_names
-from auditor.graph_facts import Declared
+from auditor.graph_facts.declaration import Declared
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site

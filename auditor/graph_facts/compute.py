@@ -1,0 +1,52 @@
+"""From an export call to the facts of its graph."""
+
+from __future__ import annotations
+
+from auditor.graph_facts.declaration import Declaration, Declared
+from auditor.graph_facts.evidence import evidence
+from auditor.graph_facts.kinds import gives_one_output, kind_fact, kv_fact
+from auditor.graph_facts.logits import logits_fact
+from auditor.graph_facts.marks import event_marks, flexibility_marks, unwritten_marks, workload_marks
+from auditor.graph_facts.programs import run_forward, with_ranks
+from auditor.graph_facts.query import query_among, query_fact, reads_tokens
+from auditor.graph_facts.states import bound_inputs, carried_states, may_hold_state, states_fact
+from auditor.interpreter import Interpreter
+from auditor.roles import recurrent_inputs
+from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, State
+
+
+def compute(it: Interpreter, d: Declaration) -> GraphFacts:
+    """All facts of one exported graph."""
+    d = with_ranks(d)
+    state_inputs = bound_inputs(d)
+    others = [i for i in d.inputs if i.name not in state_inputs]
+    if not others and d.more is not None:  # a program that nobody read: the names that the converter gives are all
+        others = [Declared(n, d.more, None, d.more) for n in d.input_names or ()]
+    query_input = query_among(others)
+    query = query_fact(d, query_input)
+    recurrent = recurrent_inputs([(i.name, i.value) for i in others if i is not query_input])
+    recurrent |= carried_states(d, others, query_input)
+    if not reads_tokens(query_input):
+        recurrent = {}  # what a network of frames or samples carries along makes it no decoder
+    if not d.state_names and not recurrent and not may_hold_state(d.module):
+        # no states and no cache: nothing that `forward` computes can make this a decoder
+        states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
+        kv = kv_fact(d, states, others)
+        if kv.value is Kv.NONE:
+            skipped = Fact[Logits].unknown(
+                "not looked at: the graph has no state and no cache", d.site.place("export call")
+            )
+            return GraphFacts(kind_fact(d, states, kv, query_input), states, query, skipped, kv)
+    outcome, concrete = run_forward(it, d, query_input)
+    states = states_fact(it, d, state_inputs, recurrent, outcome)
+    kv = kv_fact(d, states, others)
+    logits = logits_fact(it, d, outcome, query_input, concrete)
+    kind = kind_fact(d, states, kv, query_input)
+    if kv.value is Kv.IO and gives_one_output(d, outcome):
+        kind = Fact(Kind.OTHER, kv.evidence)  # a cache that is read and does not come out again carries nothing on
+    marks = (
+        *event_marks(outcome, states, query),
+        *flexibility_marks(d, states),
+        *unwritten_marks(d, states, state_inputs, outcome),
+    )
+    return GraphFacts(kind, states, query, logits, kv, (*marks, *workload_marks(it, d)))

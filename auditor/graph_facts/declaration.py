@@ -1,0 +1,82 @@
+"""An export call as a framework reads it: what facts of a graph are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as AbcMapping
+from dataclasses import dataclass
+
+from auditor.places import Site
+from auditor.values import Const, Seq, Union, Unknown, Value, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """What an input's declaration says of one axis: a range, or a fixed size (None when it is not known)."""
+
+    dynamic: bool
+    size: int | None = None
+    widths: tuple[int, ...] = ()
+    label: str = ""
+    source: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One declared input: its axes that are not fixed (None when that is not known), and the example value.
+
+    `parameter` is the parameter of `forward` that it is bound to, when that has another name.
+    """
+
+    name: str
+    value: Value
+    axes: dict[int, Dimension] | None
+    source: Value | None = None
+    parameter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """An export call, as its framework reads it.
+
+    `state_names` is None when the call names none (states are then what `forward` writes), an `Unknown` when they are
+    not known. `input_names` are the names of the inputs that are no states, when given. `traced` holds the example
+    inputs of `torch.jit.trace` by parameter, as far as they are known; None when the module is not traced.
+    """
+
+    module: Value
+    inputs: tuple[Declared, ...]
+    input_names: tuple[str, ...] | None
+    output_names: tuple[str, ...] | None
+    state_names: tuple[str, ...] | Unknown | None
+    state_source: Value | None
+    more: Unknown | None
+    site: Site
+    input_source: Value | None = None
+    core_ml: bool = False
+    traced: AbcMapping[str, Value] | None = None
+    output_source: Value | None = None
+
+
+def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
+    """A sequence of names: None when it is not given, an `Unknown` when it is not known."""
+    if value is None or (isinstance(value, Const) and value.value is None):
+        return None
+    if isinstance(value, Union):
+        found = [names_of(o) for o in value.options]
+        if all(f == found[0] for f in found):
+            return found[0]
+        return Unknown("the names are one of several", places=value.places, flags=value.flags)
+    if isinstance(value, Seq):
+        if value.rest is not None:
+            return value.rest
+        out: list[str] = []
+        for i in value.items:
+            for one in getattr(i, "items", (i,)) if type(i).__name__ == "Star" else (i,):
+                text = text_of(one)
+                if text is None:
+                    return Unknown("a name that is not known", places=one.places or value.places)
+                out.append(text)
+        return tuple(out)
+    if isinstance(value, Unknown):
+        return value
+    return Unknown("the names are not known", places=value.places)

@@ -1,0 +1,169 @@
+"""The logits: which output they are, and of how many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from auditor import dims
+from auditor.forward import Outcome, named_outputs, query_dim
+from auditor.graph_facts.declaration import Declaration, Declared
+from auditor.graph_facts.evidence import evidence, why
+from auditor.graph_facts.query import has_one_row, query_axis
+from auditor.interpreter import Interpreter
+from auditor.objects import mro
+from auditor.roles import LOGIT_NAMES, is_logits_name, no_logits_name, words
+from auditor.torch.layers import EMBEDDING, attribute
+from auditor.torch.modules import walk
+from auditor.torch.rows import NOT_THE_QUERYS
+from auditor.values import Instance, Tensor, Union, Unknown, Value
+from rules.facts import Fact, Logits, Place
+
+
+def logits_fact(it: Interpreter, d: Declaration, outcome: Outcome, q: Declared | None, concrete: bool) -> Fact[Logits]:
+    """What the logits have rows for; `concrete`: `forward` was run on the declared width, not on a symbolic one."""
+    if outcome.reason is not None:
+        reason, places = why(outcome.reason, d.site)
+        return _by_name(d) or Fact.unknown(reason, *places)
+    name, value = _logits_output(d, outcome.outputs)
+    if value is None:
+        return _by_name(d) or Fact.unknown(
+            "`forward` gives no tensor that could be followed", d.site.place("export call")
+        )
+    if isinstance(value, Union):
+        # one way may return a tensor and another a tuple that begins with it
+        ways = [_logits_output(d, named_outputs(it, o, d.site), name) for o in value.options]
+        found = [_logits_of(d, n, v, q, concrete, outcome) for n, v in ways if v is not None]
+        if len(found) == len(ways) and all(f.value is found[0].value for f in found):
+            return found[0]
+        return Fact.unknown("the output is one of several", *evidence(d.site, value))
+    return _logits_of(d, name, value, q, concrete, outcome)
+
+
+def _logits_output(d: Declaration, outputs: Sequence[tuple[str, Value]], default: str = "") -> tuple[str, Value | None]:
+    names = d.output_names or ()
+    labelled = [(names[n] if n < len(names) else own or default, v) for n, (own, v) in enumerate(outputs)]
+    for label, v in labelled:
+        if is_logits_name(label):
+            return label, v
+    return labelled[0] if labelled else ("", None)
+
+
+def _logits_of(
+    d: Declaration, name: str, value: Value, q: Declared | None, concrete: bool, outcome: Outcome
+) -> Fact[Logits]:
+    flags = value.flags
+    if not isinstance(value, Tensor):
+        cause = value if isinstance(value, Unknown) else Unknown("an output that is no tensor", places=value.places)
+        reason, places = why(cause, d.site)
+        return _by_name(d) or Fact.unknown(reason, *places, flags=flags)
+    places = evidence(d.site, value)
+    if value.tags & {"argmax", "topk"} or (value.dtype.startswith(("int", "uint")) and value.shape is not None):
+        return Fact(Logits.NONE, places, flags=flags)
+    if value.reason is not None or value.shape is None:
+        cause = value.reason or Unknown("the shape of the output is not known", places=value.places)
+        reason, where = why(cause, d.site)
+        return _by_name(d) or Fact.unknown(reason, *where, flags=flags)
+    if not value.shape:
+        return Fact(Logits.NONE, places, flags=flags)
+    value = replace(value, shape=_channels_last(value.shape))
+    assert value.shape is not None
+    split = sum(bool(set(words(n)) & LOGIT_NAMES) for n in d.output_names or ()) > 1  # the vocabulary in parts
+    token = _of_embeddings(d.module, value.shape[-1]) if not split else None
+    is_logits = token if token is False or (token and not words(name)) else _is_logits(name, value, q)
+    if is_logits is None:
+        return Fact.unknown(
+            f"whether the output `{name or 'of forward'}` of width {value.shape[-1]} holds logits or hidden states",
+            *places,
+            flags=flags,
+        )
+    if not is_logits:
+        return Fact(Logits.NONE, places, flags=flags)
+    return _rows(d, value, places, concrete, q)
+
+
+def _by_name(d: Declaration) -> Fact[Logits] | None:
+    """`NONE` for outputs that could not be followed, when the names in the call say that none is logits."""
+    said = no_logits_name(d.output_names or ())
+    if said is None:
+        return None
+    note = f"the output is named `{said}`"
+    call, *places = evidence(d.site, d.output_source)
+    named = places[0] if places else call
+    return Fact(Logits.NONE, (*((call,) if places else ()), Place(named.path, named.line, note)))
+
+
+_HIDDEN_NAMES = {"hidden", "embed", "embeds", "embeddings", "features", "feat", "latent", "states", "h", "out", "lm"}
+
+
+def _of_embeddings(module: Value, width: dims.Dim) -> bool | None:
+    """What the embeddings say of a width: a vocabulary (True), hidden states, whatever their name (False), or none."""
+    found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
+    hidden = any(attribute(m, "embedding_dim") == width for m in found)
+    vocabulary = any(attribute(m, "num_embeddings") == width for m in found)
+    return None if hidden == vocabulary else vocabulary
+
+
+def _channels_last(shape: tuple[dims.Dim, ...]) -> tuple[dims.Dim, ...]:
+    """Logits of a convolution, `[1, vocab, 1, q]` or `[1, vocab, q]`, as `[1, q, vocab]`."""
+    if len(shape) == 4 and shape[2] == 1 and shape[3] in (1, query_dim()) and shape[1] not in (1, query_dim()):
+        return shape[0], shape[3], shape[1]
+    if len(shape) == 3 and shape[2] == query_dim() and shape[1] not in (1, query_dim()):
+        return shape[0], shape[2], shape[1]
+    return shape
+
+
+_FEWEST = 16
+"""A head with as few outputs classifies: no tokenizer has so small a vocabulary."""
+
+
+def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
+    """Logits are as wide as a vocabulary; hidden states are as wide as the embeddings that came in."""
+    assert value.shape is not None
+    width = value.shape[-1]
+    label = set(words(name))
+    vocabulary = "vocab" in str(width).lower()
+    if isinstance(width, int) and width <= _FEWEST:
+        return False
+    if vocabulary:
+        return True
+    embedded = (
+        q.value.shape[-1 if query_axis(q) == 1 else 1]
+        if q is not None and isinstance(q.value, Tensor) and q.value.shape is not None and len(q.value.shape) > 2
+        else None
+    )
+    if embedded is not None and width == embedded:
+        return False
+    if "hidden" in str(width).lower():
+        return None if label & LOGIT_NAMES else False
+    if label & LOGIT_NAMES:
+        return True
+    if label & _HIDDEN_NAMES:
+        return False
+    return None
+
+
+def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bool, q: Declared | None) -> Fact[Logits]:
+    assert value.shape is not None
+    rows = value.shape[:-1]
+    cuts = tuple(c.place("one row is left here") for c in value.cuts)
+    if concrete:
+        width = (
+            q.value.shape[query_axis(q)] if q is not None and isinstance(q.value, Tensor) and q.value.shape else None
+        )
+        if width in rows and width != 1:
+            return Fact(Logits.ALL, places, flags=value.flags)
+        if width != 1 and all(r == 1 for r in rows):
+            return Fact(Logits.LAST, (*places, *cuts), flags=value.flags)
+        return Fact.unknown("with a query of one row nobody can tell whether all rows are kept", *places)
+    if "mixed-rows" in value.tags and not has_one_row(q):
+        return Fact.unknown("one row of the query goes into all rows of the output", *places, *cuts, flags=value.flags)
+    if query_dim() in rows and value.tags & NOT_THE_QUERYS:
+        reason = "rows of the output are masked, moved or written in part: they may not be those of the query"
+        return Fact.unknown(reason, *places, *cuts, flags=value.flags)
+    if query_dim() in rows:
+        return Fact(Logits.ALL, places, flags=value.flags)
+    if all(r == 1 for r in rows):
+        return Fact(Logits.LAST, (*places, *cuts), flags=value.flags)
+    left = ", ".join(map(str, rows))
+    return Fact.unknown(f"the output keeps [{left}] rows of a query of q", *places, *cuts, flags=value.flags)

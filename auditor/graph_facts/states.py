@@ -1,0 +1,174 @@
+"""The states: declared, written by `forward`, or carried through the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from auditor.forward import Outcome
+from auditor.graph_facts.declaration import Declaration, Declared
+from auditor.graph_facts.evidence import evidence, why
+from auditor.interpreter import Interpreter
+from auditor.roles import cache_names, carried, is_cache_name, is_state_name, query_rank, role_by_name, words
+from auditor.torch.modules import walk
+from auditor.values import Instance, Storage, Tensor, Unknown, Value, merge_flags
+from rules.facts import Fact, Role, State
+
+
+def bound_inputs(d: Declaration) -> dict[str, str]:
+    """Input name -> state name. States are bound to the inputs behind the named ones, in order, else by name."""
+    names = d.state_names
+    if not isinstance(names, tuple) or not names:
+        return {}
+    inputs = [i.name for i in d.inputs]
+    if d.input_names is not None and len(inputs) - len(d.input_names) == len(names):
+        return dict(zip(inputs[len(d.input_names) :], names, strict=True))
+    listed = set(d.input_names or ())
+    rest = [n for n in inputs if n not in listed]
+    if len(rest) == len(names):
+        return dict(zip(rest, names, strict=True))
+    cached = [n for n in rest if role_by_name(n) is not Role.UNKNOWN and query_rank(n) >= 100]
+    if len(cached) == len(names):
+        return dict(zip(cached, names, strict=True))
+    return {n: n for n in inputs if n in names}
+
+
+def carried_states(d: Declaration, others: Sequence[Declared], q: Declared | None) -> dict[str, Role]:
+    """Inputs that come out again and are said to be a state, but no keys or values."""
+    names = carried([i.name for i in others if i is not q], d.output_names or ())
+    roles = {n: role_by_name(n) for n in names}
+    states = {"state", "states", "cache"}
+    return {
+        n: r
+        for n, r in roles.items()
+        if r in (Role.CONV, Role.RECURRENT) or (r is Role.UNKNOWN and set(words(n)) & states)
+    }
+
+
+def may_hold_state(module: Value) -> bool:
+    """Whether a buffer of the module is named like a state: such buffers become states when `forward` writes them."""
+    if not isinstance(module, Instance):
+        return False
+    for _, m in walk(module):
+        for name, v in m.attrs.items():
+            if isinstance(v, Tensor) and v.base is not None and v.base.role == "buffer" and is_state_name(name):
+                return True
+    return False
+
+
+def states_fact(
+    it: Interpreter, d: Declaration, bound: dict[str, str], recurrent: dict[str, Role], outcome: Outcome
+) -> Fact[tuple[State, ...]]:
+    """All states, with their roles; `bound` are the inputs of declared ones, `recurrent` those that come out again."""
+    if isinstance(d.state_names, Unknown):
+        reason, places = why(d.state_names, d.site)
+        return Fact.unknown(f"the state names: {reason}", *places, flags=d.state_names.flags)
+    by_input = {s: i for i, s in bound.items()}
+    written: dict[str, Storage] = {}
+    for w in outcome.events.writes:
+        written.setdefault(w.storage.name, w.storage)
+    names = d.state_names
+    if names is None:
+        names = tuple(n for n, s in written.items() if s.role in ("input", "buffer") and not _comes_out(d, n))
+        by_input = {n: n for n in names}
+    declared = {i.name: i for i in d.inputs}
+    states = []
+    for name in names:
+        source = declared.get(by_input.get(name, ""))
+        states.append(_state(d, name, source, outcome))
+    bound_to = [declared[i] for i in (*by_input.values(), *recurrent) if i in declared]
+    known = {i.parameter or i.name for i in bound_to} | set(names)
+    undeclared = [s for n, s in written.items() if n not in known and s.role in _WRITABLE and not _comes_out(d, n)]
+    left = [n for n in names if n not in by_input and n not in written]
+    if len(undeclared) > len(left):
+        states += [_undeclared(d, s, outcome) for s in undeclared]
+    states += _through_outputs(d, outcome, {*by_input.values(), *recurrent})
+    for n, role in recurrent.items():
+        if n not in by_input.values() and n not in {s.name for s in states}:
+            value, reason = declared[n].value, f"`{n}` goes in and comes out as an ordinary tensor"
+            shape = value.shape or () if isinstance(value, Tensor) else ()
+            states.append(State(n, role, evidence(d.site, value), reason, tuple(map(str, shape))))
+    flags = merge_flags([v for v in (d.state_source,) if v is not None])
+    return Fact(tuple(states), evidence(d.site, d.state_source), flags=flags)
+
+
+def _comes_out(d: Declaration, name: str) -> bool:
+    """Whether a cache is named among the inputs, and one comes out: it is no state then, whatever is written to it."""
+    return name in (d.input_names or ()) and is_cache_name(name) and bool(cache_names(d.output_names or ()))
+
+
+_WRITABLE = ("input", "buffer", "attribute", "parameter")
+
+
+def _undeclared(d: Declaration, storage: Storage, outcome: Outcome) -> State:
+    """A buffer or input that `forward` writes and that no declared state name is left for."""
+    site = next(w.site for w in outcome.events.writes if w.storage is storage or w.storage.name == storage.name)
+    role = role_by_name(storage.name)
+    role = Role.UNKNOWN if role.is_kv else role
+    return State(
+        storage.name,
+        role,
+        (d.site.place("export call"), site.place()),
+        f"`{storage.name}` is written and is no declared state",
+    )
+
+
+def _through_outputs(d: Declaration, outcome: Outcome, states: set[str]) -> list[State]:
+    """Inputs of fixed shape that come out again computed from themselves: states by another way."""
+    out = []
+    for i in d.inputs:
+        if (
+            i.name in states
+            or i.axes
+            or is_cache_name(i.name)
+            or not isinstance(i.value, Tensor)
+            or i.value.shape is None
+        ):
+            continue
+        tag = f"from:{i.parameter or i.name}"
+        shape = i.value.shape
+        if any(isinstance(v, Tensor) and tag in v.tags and v.shape == shape for _, v in outcome.outputs):
+            role = role_by_name(i.name)
+            role = role if role in (Role.CONV, Role.RECURRENT) else Role.UNKNOWN
+            reason = f"the input `{i.name}` comes out again, computed from itself"
+            out.append(State(i.name, role, evidence(d.site, i.value), reason, tuple(map(str, shape))))
+    return out
+
+
+def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome) -> State:
+    role = role_by_name(name)
+    if role in (Role.UNKNOWN, Role.KV_UNIFIED) and source is not None:
+        other = role_by_name(source.name)
+        role = other if other is not Role.UNKNOWN and role is Role.UNKNOWN else role
+    dynamic = bool(source is not None and source.axes)
+    shape: tuple[str, ...] = ()
+    if source is not None and isinstance(source.value, Tensor) and source.value.shape is not None:
+        axes = source.axes or {}
+        shape = tuple("-1" if n in axes and axes[n].dynamic else str(s) for n, s in enumerate(source.value.shape))
+    reason = ""
+    if role is Role.UNKNOWN:
+        if dynamic:
+            role = Role.KV_UNIFIED
+        else:
+            reason = f"neither the name `{name}` nor its shape says what the state holds"
+    if role is Role.KV_UNIFIED and _latent(d, name):
+        role = Role.MLA_LATENT
+    mine = {name, source.name, source.parameter} if source is not None else {name}
+    moved = next((w for w in outcome.events.writes if w.storage.name in mine and w.whole and w.own), None)
+    if moved is not None and role.is_kv:
+        role, reason = (
+            Role.UNKNOWN,
+            f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move",
+        )
+    unclear = next((w for w in outcome.events.writes if w.storage.name in mine and w.unclear), None)
+    if unclear is not None and role.is_kv:
+        role, reason = Role.UNKNOWN, f"`{name}` {unclear.unclear} ({unclear.site.place()})"
+    places = evidence(d.site, d.state_source, source.value if source is not None else None)
+    return State(name, role, places, reason, shape)
+
+
+def _latent(d: Declaration, name: str) -> bool:
+    """A pair of unified states (A and B halves) of one rank is a split latent, not keys and values."""
+    if not isinstance(d.state_names, tuple):
+        return False
+    alike = [n for n in d.state_names if role_by_name(n) is Role.KV_UNIFIED]
+    return len(alike) == 2 and set(words(name)) & {"a", "b"} != set()
