@@ -10,13 +10,12 @@ import ast
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 
 import libcst as cst
-from libcst.metadata import PositionProvider
-from libcst.metadata.position_provider import NEWLINE_RE, PositionProvidingCodegenState
 
 from auditor.definitions import waiting
+from auditor.lines import Lines
+from auditor.parsing import parsed
 from auditor.places import Site
 from auditor.sources import SourceFile
 
@@ -25,77 +24,13 @@ class SyntaxProblem(Exception):
     """The file is not Python; the message says where."""
 
 
-class _LineState(PositionProvidingCodegenState):
-    """LibCST's walk that gives positions, which here keeps the first line of each node and nothing else."""
-
-    def __init__(self, module: cst.Module, first: int) -> None:
-        super().__init__(module.default_indent, module.default_newline, PositionProvider())
-        self.line = first
-        self.starts: list[int] = []
-        self.lines: dict[int, int] = {}
-
-    def add_indent_tokens(self) -> None:
-        pass
-
-    def add_token(self, value: str) -> None:
-        if "\n" in value or "\r" in value:
-            self.line += len(NEWLINE_RE.findall(value))
-
-    def before_codegen(self, node: cst.CSTNode) -> None:
-        self.starts.append(self.line)
-
-    def after_codegen(self, node: cst.CSTNode) -> None:
-        start = self.starts.pop()
-        if _cited(type(node)):
-            self.lines.setdefault(id(node), start)
-
-    def record_syntactic_position(  # type: ignore[override]  # LibCST's is a generator, four times slower
-        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
-    ) -> _Start:
-        return _Start(self, node, start_node)
-
-
-class _Start:
-    """The line of a node whose first token is not the first thing that it writes (parentheses, comments before it)."""
-
-    __slots__ = ("line", "node", "start_node", "state")
-
-    def __init__(self, state: _LineState, node: cst.CSTNode, start_node: cst.CSTNode | None) -> None:
-        self.state, self.node, self.start_node = state, node, start_node
-
-    def __enter__(self) -> None:
-        self.line = self.state.line
-
-    def __exit__(self, *_error: object) -> None:
-        lines = self.state.lines
-        lines[id(self.node)] = self.line if self.start_node is None else lines.get(id(self.start_node), self.line)
-
-
-_CITED = (
-    cst.BaseExpression,
-    cst.BaseStatement,
-    cst.BaseSmallStatement,
-    cst.BaseElement,
-    cst.Param,
-    cst.Decorator,
-    cst.WithItem,
-    cst.BaseSlice,
-)
-
-
-@cache
-def _cited(kind: type) -> bool:
-    """Asked once for each kind of node: the classes of LibCST are abstract, and `isinstance` is slow on those."""
-    return issubclass(kind, _CITED)
-
-
 @dataclass(slots=True, eq=False)
 class Statement:
     """A top-level statement (or several on one line): its lines, what it binds, and, when asked for, its LibCST nodes.
 
     `waits` when it only defines what may be made when it is first looked up (see `auditor.definitions`); `effects` when
     it may change what other modules see; `registers` when a decorator puts what it defines into a table
-    (`@register_attention("mha")`).
+    (`@register_attention("mha")`). `at` is the statement inside it that is being evaluated.
     """
 
     path: str
@@ -109,34 +44,33 @@ class Statement:
     effects: bool = False
     main_guard: bool = False
     registers: bool = False
+    at: cst.CSTNode | None = field(default=None, repr=False)
     _nodes: tuple[cst.BaseStatement, ...] | None = field(default=None, repr=False)
-    _module: cst.Module | None = field(default=None, repr=False)
-    _lines: dict[int, int] | None = field(default=None, repr=False)
+    _lines: Lines | None = field(default=None, repr=False)
     _sites: dict[int, Site] = field(default_factory=dict, repr=False)
 
     def site(self, node: object) -> Site:
         """The place of `node`, which belongs to this statement."""
         found = self._sites.get(id(node))
         if found is None:
-            found = self._sites[id(node)] = Site(self, node)
+            found = self._sites[id(node)] = Site(self, node, within=self.at)
         return found
 
     @property
     def nodes(self) -> tuple[cst.BaseStatement, ...]:
         if self._nodes is None:
-            self._module = cst.parse_module(self.text)
-            self._nodes = tuple(self._module.body)
+            module = parsed(self.text)
+            self._nodes, self._lines = tuple(module.body), Lines(module, self.text, self.first)
         return self._nodes
 
-    def line_of(self, node: object) -> int:
-        """The line (from 1) of `node` in its file; the statement's first line for None."""
-        if node is None or self._module is None:
+    def line_of(self, node: object, within: cst.CSTNode | None = None) -> int:
+        """The line (from 1) of `node` in its file; the statement's first line for None.
+
+        `within` is a statement that probably holds it: to look there first is cheap.
+        """
+        if node is None or self._lines is None:
             return self.first
-        if self._lines is None:
-            state = _LineState(self._module, self.first)
-            self._module._codegen(state)
-            self._lines = state.lines
-        return self._lines.get(id(node), self.first)
+        return self._lines.of(node, within)
 
 
 @dataclass(slots=True, eq=False)

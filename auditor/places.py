@@ -1,7 +1,7 @@
 """Where values come from: cheap to record, resolved to a line only when a place is cited.
 
-LibCST's position pass costs several times the parse, so a `Site` keeps the node and its top-level statement, and the
-position pass runs over that one statement when somebody asks for the line.
+LibCST's position pass costs several times the parse, so a `Site` keeps the node and the statement it was met in, and the
+position pass runs over that one statement when somebody asks for the line (see `auditor.lines`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class Site:
     statement: Statement = field(repr=False)
     node: Any = field(default=None, repr=False)
     note: str = ""
+    within: Any = field(default=None, repr=False)
 
     @property
     def path(self) -> str:
@@ -32,7 +33,7 @@ class Site:
 
     @property
     def line(self) -> int:
-        return self.statement.line_of(self.node)
+        return self.statement.line_of(self.node, self.within)
 
     def place(self, note: str = "") -> Place:
         return Place(self.path, self.line, note or self.note)

@@ -62,6 +62,7 @@ def run_block(it: Interpreter, body: Sequence[Any], frame: Frame) -> Signal:
 
 def run(it: Interpreter, node: Any, frame: Frame) -> Signal:
     it.tick()
+    frame.statement.at = node
     if type(node) is cst.SimpleStatementLine:
         for small in node.body:
             signal = _RUN[type(small)](it, small, frame)
