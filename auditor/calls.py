@@ -13,7 +13,7 @@ from auditor import operators
 from auditor.interpreter import MAX_DEPTH, Frame, Interpreter, RaiseSignal, Return
 from auditor.joins import join_all, union
 from auditor.places import Site
-from auditor.syntax import names, parts
+from auditor.syntax import names, parts, spelled
 from auditor.values import (
     NONE,
     Args,
@@ -103,7 +103,7 @@ def _decorate(it: Interpreter, decorator: cst.Decorator, function: Value, frame:
         result = it.call(value, Args([function]), site)
         return function if isinstance(result, Unknown) and isinstance(value, (Native, NativeClass)) else result
     if isinstance(function, Function) and not keeps(it.eval(target, frame)):
-        name = expr_name(target)
+        name = spelled(target)
         reason = f"the decorator `{name}` of `{function.name}` cannot be read"
         function.wrapped = Unknown(reason, name, places=(site,))
     return function
@@ -142,13 +142,6 @@ def keeps(decorator: Value) -> bool:
         return True
     name = decorator.dotted if isinstance(decorator, External) else decorator.name
     return name.split(".")[0] in _KEEPING or "regist" in name.rpartition(".")[2].lower()
-
-
-def expr_name(node: Any) -> str:
-    """The dotted name that an expression of names and attributes spells."""
-    if isinstance(node, cst.Attribute):
-        return f"{expr_name(node.value)}.{node.attr.value}"
-    return str(getattr(node, "value", "decorator"))
 
 
 def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Value:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 _STACK = 512 * 1024 * 1024
 _RECURSION = 60_000
-_GC = (50_000, 1_000, 1_000)
+_GC = (10_000, 1_000, 1_000)
 
 T = TypeVar("T")
 

@@ -95,8 +95,9 @@ def _normal(terms: dict[Monomial, int]) -> Dim:
     kept = {m: c for m, c in terms.items() if c}
     if not kept:
         return 0
-    if len(kept) == 1 and _EMPTY in kept:
-        return kept[_EMPTY]
+    if len(kept) == 1:
+        ((m, c),) = kept.items()
+        return Poly(((m, c),)) if m else c
     return Poly(tuple(sorted(kept.items(), key=lambda t: [a.number for a in t[0]])))
 
 
@@ -126,7 +127,7 @@ def mul(a: Dim, b: Dim) -> Dim:
         return a * b
     out: dict[Monomial, int] = {}
     for (m, c), (n, d) in itertools.product(_terms(a), _terms(b)):
-        key = tuple(sorted(m + n, key=lambda x: x.number))
+        key = tuple(sorted(m + n, key=lambda x: x.number)) if m and n else m or n
         out[key] = out.get(key, 0) + c * d
     return _normal(out)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,11 +14,6 @@ Loop = cst.For | cst.While
 
 _ADDING = frozenset({"append", "extend", "add", "update"})
 _MAKING = frozenset({"list", "dict", "set"})
-_TOLD = frozenset(
-    {cst.For, cst.While, cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.Global, cst.Nonlocal}
-    | {cst.Name, cst.Attribute, cst.Arg, cst.Assign, cst.AnnAssign, cst.Expr}
-)
-"""Kinds of nodes that say something by themselves; of the others, only what they hold does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +74,23 @@ class _Uses:
     over: bool = False
 
     def read(self, node: Any) -> None:
-        if type(node) not in _TOLD:
+        reader = _READERS.get(type(node))
+        if reader is not None:
+            reader(self, node)
+        else:
             self._all(parts(node))
-            return
+
+    def _scope(self, node: Any) -> None:
+        self.shared |= names(node)
+
+    def _name(self, node: cst.Name) -> None:
+        self.seen.add(node.value)
+
+    def _value(self, node: cst.Attribute | cst.Arg) -> None:
+        self.read(node.value)  # not the attribute's name, nor the keyword
+
+    def _bound(self, node: cst.Assign | cst.AnnAssign) -> None:
         match node:
-            case cst.For() | cst.While():
-                self._loop(node)
-            case cst.FunctionDef() | cst.Lambda() | cst.ClassDef() | cst.Global() | cst.Nonlocal():
-                self.shared |= names(node)
-            case cst.Name(value=name):
-                self.seen.add(name)
-            case cst.Attribute(value=value) | cst.Arg(value=value):
-                self.read(value)  # not the attribute's name, nor the keyword
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value) if _is_empty(value):
                 self.made.add(name)
             case cst.AnnAssign(target=cst.Name(value=name), value=value) if _is_empty(value):
@@ -100,14 +100,19 @@ class _Uses:
             ):
                 self._all([*at, value])
                 self._keyed(name)
-            case cst.Expr(
-                value=cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value=how)), args=args)
-            ) if how in _ADDING:
+            case _:
+                self._all(parts(node))
+
+    def _done(self, node: cst.Expr) -> None:
+        match node.value:
+            case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value=how)), args=args) if (
+                how in _ADDING
+            ):
                 self._all(args)
                 if how == "update":
                     self._keyed(name)
             case _:
-                self._all(parts(node))
+                self.read(node.value)
 
     def _keyed(self, name: str) -> None:
         """A second write by key may meet what the first has written, a round before."""
@@ -127,6 +132,18 @@ class _Uses:
             if self.over:
                 return
             self.read(node)
+
+
+_READERS: dict[type, Callable[[_Uses, Any], None]] = {
+    cst.For: _Uses._loop,
+    cst.While: _Uses._loop,
+    **dict.fromkeys((cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.Global, cst.Nonlocal), _Uses._scope),
+    cst.Name: _Uses._name,
+    **dict.fromkeys((cst.Attribute, cst.Arg), _Uses._value),
+    **dict.fromkeys((cst.Assign, cst.AnnAssign), _Uses._bound),
+    cst.Expr: _Uses._done,
+}
+"""Kinds of nodes that say something by themselves; of the others, only what they hold does."""
 
 
 def _is_empty(value: Any) -> bool:

@@ -10,6 +10,7 @@ from auditor import methods, operators
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, union_of
 from auditor.places import Site
+from auditor.syntax import spelled
 from auditor.values import (
     NONE,
     Args,
@@ -81,13 +82,13 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
 
 def _replaces_methods(it: Interpreter, cls: Class, decorator: cst.Decorator, frame: Frame) -> None:
     """A decorator that nobody can read may replace any method of the class."""
-    from auditor.calls import expr_name, keeps
+    from auditor.calls import keeps
 
     expr = decorator.decorator
     target = expr.func if isinstance(expr, cst.Call) else expr
     if keeps(it.eval(target, frame)):
         return
-    name, site = expr_name(target), frame.statement.site(decorator)
+    name, site = spelled(target), frame.statement.site(decorator)
     for method in cls.env.names.values():
         if isinstance(method, Function):
             method.wrapped = Unknown(f"the decorator `{name}` of `{cls.name}` cannot be read", name, places=(site,))

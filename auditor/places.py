@@ -1,7 +1,7 @@
 """Where values come from: cheap to record, resolved to a line only when a place is cited.
 
-LibCST's position pass costs several times the parse, so a `Site` keeps the node and the statement it was met in, and the
-position pass runs over that one statement when somebody asks for the line (see `auditor.lines`).
+LibCST's position pass costs several times the parse, so a `Site` keeps its node and the statement it was met in, and
+the position pass runs over that one statement when somebody asks for the line (see `auditor.lines`).
 """
 
 from __future__ import annotations

@@ -38,6 +38,13 @@ def names(node: Any) -> set[str]:
     return out
 
 
+def spelled(node: Any) -> str:
+    """The dotted name that an expression of names and attributes spells."""
+    if type(node) is cst.Attribute:
+        return f"{spelled(node.value)}.{node.attr.value}"
+    return str(getattr(node, "value", "decorator"))
+
+
 def targets(node: Any) -> Iterator[str]:
     """The names that an assignment to `node` binds."""
     kind = type(node)

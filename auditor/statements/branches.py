@@ -8,6 +8,7 @@ import libcst as cst
 
 from auditor.interpreter import Frame, Interpreter, Signal
 from auditor.statements.narrowing import Kept, narrowed, widened
+from auditor.syntax import parts
 
 
 def if_(it: Interpreter, node: cst.If, frame: Frame) -> Signal:
@@ -53,23 +54,25 @@ def _leaves(node: cst.If) -> bool:
     return found[1]
 
 
+_LEAVING = frozenset({cst.Return, cst.Raise, cst.Continue, cst.Break})
+_HOLDING = frozenset(
+    {cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.IndentedBlock, cst.If, cst.Else, cst.For, cst.While}
+    | {cst.With, cst.Try, cst.TryStar, cst.ExceptHandler, cst.ExceptStarHandler, cst.Finally, cst.Match, cst.MatchCase}
+)
+
+
 def _has_exit(node: Any) -> bool:
     """Whether a statement, a block or an `else` part returns, raises, jumps or ends the process."""
+    kind = type(node)
+    if kind in _LEAVING:
+        return True
+    if kind is cst.Expr:
+        return _ends(node.value)
+    return kind in _HOLDING and any(_has_exit(part) for part in parts(node))
+
+
+def _ends(node: Any) -> bool:
     match node:
-        case cst.Return() | cst.Raise() | cst.Continue() | cst.Break():
-            return True
-        case cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name(value=name)))):
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value=name))):
             return name in ("exit", "error", "_exit")
-        case cst.SimpleStatementLine(body=body) | cst.SimpleStatementSuite(body=body):
-            return any(_has_exit(n) for n in body)
-        case cst.IndentedBlock(body=body):
-            return any(_has_exit(n) for n in body)
-        case cst.If(body=body, orelse=orelse) | cst.For(body=body, orelse=orelse) | cst.While(body=body, orelse=orelse):
-            return _has_exit(body) or _has_exit(orelse)
-        case cst.Else(body=body) | cst.With(body=body) | cst.Finally(body=body) | cst.ExceptHandler(body=body):
-            return _has_exit(body)
-        case cst.Try(body=body, handlers=handlers, orelse=orelse):
-            return _has_exit(body) or _has_exit(orelse) or any(_has_exit(h) for h in handlers)
-        case cst.Match(cases=cases):
-            return any(_has_exit(c.body) for c in cases)
     return False
