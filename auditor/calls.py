@@ -400,7 +400,7 @@ def call_function(it: Interpreter, f: Function, args: Args, site: Site | None) -
     bind(it, f, args, env, site)
     if f.generator:
         frame.yields = Seq("list", [])
-    if isinstance(f.node, cst.Lambda):
+    if type(f.node) is cst.Lambda:  # `isinstance` is slow on the abstract classes of LibCST
         return it.eval(f.node.body, frame)
     it.depth += 1
     it.active[id(f.node)] = depth + 1
