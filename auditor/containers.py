@@ -142,7 +142,7 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
             )
         case ExternalObject():
             return it.get(obj, "__getitem__()", site)
-        case External(dotted="sys.modules") if (loaded := it.loader.loaded(text_of(key) or "")) is not None:
+        case External(dotted="sys.modules") if (loaded := it.loader.loaded(it, text_of(key) or "")) is not None:
             return loaded
         case External(dotted=dotted) if not dotted.rsplit(".", 1)[-1][:1].isupper():
             it.may_raise("KeyError")
@@ -311,7 +311,7 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             from auditor.calls import edited
 
             edited(it, obj, site)
-        case External(dotted="sys.modules") if it.loader.loaded(text_of(key) or "") is not None:
+        case External(dotted="sys.modules") if it.loader.source_named(it, text_of(key) or "") is not None:
             it.poison = Unknown(f"the module `{text_of(key)}` is replaced", places=(site,))
         case Tensor():
             _write_tensor(it, obj, key, value, site)

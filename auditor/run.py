@@ -111,11 +111,10 @@ def _run(
     loader: Loader, argv: tuple[str, ...], body: Any, path: str, met: dict[Hashable, Result] | None = None
 ) -> Result:
     met = {} if met is None else met
-    loader.start_run()
-    loader.patched["sys.argv"] = Seq("list", [Const(path), *(Const(a) for a in argv)])
+    loader.start_run(Seq("list", [Const(path), *(Const(a) for a in argv)]))
     sinks = Sinks()
     it = Interpreter(MEANING, loader, sinks, argv, CommandLines(met.keys()), literals=loader.literals)
-    it.heap.open()
+    it.heap.begin()
     ended, ended_at = "", None
     try:
         body(it)
@@ -130,14 +129,12 @@ def _run(
     except RecursionError:
         it.exhausted = Unknown("calls nest too deeply to be followed")
     finally:
-        while it.heap.pending:
-            it.heap.pending.pop()
-        while it.heap.frames:
-            it.heap.undo(it.heap.frames.pop())
+        it.heap.end()
         it.forget()
     problems = tuple(m for m, _ in sinks.problems)
     unread = tuple(
-        (loader.lacking(name), site.place(f"the import of `{name}`")) for name, site in sorted(loader.unread.items())
+        (loader.lacking(name), site.place(f"the import of `{name}`"))
+        for name, (_, site) in sorted(loader.unread.items())
     )
     result = Result(
         tuple(sinks.exports),

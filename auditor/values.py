@@ -211,14 +211,31 @@ class Env:
 class Module(Value):
     """A module of the audited tree or of a library; names are evaluated when they are first looked up.
 
-    `unread` has, for a name, the imports without a source that its making met.
+    `met` says, for a name, what its making met that a run which uses the name has to know of. `own` are the names that
+    the present run has made for itself, and `noted` is set while a look at either is needed.
     """
 
     name: str
     env: Env
     source: Any  # auditor.modules.ModuleSource
     pending: set[int] = field(default_factory=set)
-    unread: dict[str, dict[str, Site]] = field(default_factory=dict)
+    met: dict[str, Met] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+    noted: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Met:
+    """Imports without a source (name and place, by package), and modules that act when they are imported (by path)."""
+
+    unread: dict[str, tuple[str, Site]] = field(default_factory=dict)
+    imports: dict[str, Module] = field(default_factory=dict)
+
+    def add(self, other: Met) -> None:
+        for top, missing in other.unread.items():
+            self.unread.setdefault(top, missing)
+        for path, module in other.imports.items():
+            self.imports.setdefault(path, module)
 
 
 @dataclass(slots=True, eq=False)
