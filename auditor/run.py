@@ -11,6 +11,7 @@ from auditor.command_lines import Again, CommandLines
 from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSignal
 from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
+from auditor.passed_on import without_logits
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
 from auditor.statements.dispatch import run_block
@@ -131,6 +132,7 @@ def _run(
     finally:
         it.heap.end()
         it.forget()
+    without_logits(sinks.exports)
     problems = tuple(m for m, _ in sinks.problems)
     unread = tuple(
         (loader.lacking(name), site.place(f"the import of `{name}`"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from auditor.forward import Outcome
 from auditor.graph_facts.declaration import Declaration, Declared
@@ -74,7 +75,9 @@ def states_fact(
     states = []
     for name in names:
         source = declared.get(by_input.get(name, ""))
-        states.append(_state(d, name, source, outcome))
+        state = _state(d, name, source, outcome)
+        told = recurrent.get(name, Role.UNKNOWN) if state.role is Role.UNKNOWN else Role.UNKNOWN
+        states.append(state if told is Role.UNKNOWN else replace(state, role=told, reason=""))
     bound_to = [declared[i] for i in (*by_input.values(), *recurrent) if i in declared]
     known = {i.parameter or i.name for i in bound_to} | set(names)
     undeclared = [s for n, s in written.items() if n not in known and s.role in _WRITABLE and not _comes_out(d, n)]
