@@ -144,9 +144,8 @@ class Keeper:
         self.depth += 1
         done = False
         try:
-            ends = [
-                self._evaluated(it, module, statement) for statement in statements
-            ]  # also those behind one that raises
+            # one that raises here may not have raised: what stands behind it is looked at as well
+            ends = [self._evaluated(it, module, statement) for statement in statements]
             done = all(ends)
         finally:
             self.depth -= 1

@@ -14,6 +14,7 @@ from auditor.request import ScanRequest
 from auditor.scan import scan
 from auditor.values import Class, Env, Instance
 from rules.facts import FileResult, FileStatus, Graph, InvocationKind, Logits, Query
+from rules.verdict import Verdict, judge
 from tests.auditor.support import CORE_ML, EXPORTER, mutate, write
 
 SHARED = """\
@@ -345,3 +346,20 @@ def test_a_module_that_reads_the_command_line_does_so_in_each_run(
     graphs, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
     found = {g.invocation.argv: g.facts.query.value for g in graphs.values()}
     assert {argv: query.dynamic for argv, query in found.items() if query} == {(): True, ("--static",): False}
+
+
+def test_a_module_that_is_replaced_before_its_import_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another script has imported the one of the tree."""
+    fake = "import sys\nimport types\nsys.modules['shared'] = types.SimpleNamespace(STATIC=True)\nimport shared\n"
+    shared = "STATIC = False\n"
+    files = {
+        "shared.py": shared,
+        "a.py": FIRST + "print(shared.STATIC)\n",
+        "b.py": mutate(fake + EXPORTER, USES_STATIC),
+    }
+    graphs, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    judgements = [judge(g.facts) for g in graphs.values()]
+    assert judgements
+    assert all(j.verdict is not Verdict.ELIGIBLE for j in judgements), [j.says() for j in judgements]
