@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from auditor.joins import congruent
+from auditor.values import Native
 from rules.facts import Fact, Graph, Logits, Role
 from rules.verdict import judge
 from tests.auditor.edits import HEAD
-from tests.auditor.support import EXPORTER, default_graphs, graph_of, judged, mutate, scan_text
+from tests.auditor.support import CORE_ML, EXPORTER, default_graphs, graph_of, judged, mutate, scan_text
 
 # -- one row of what nobody has read -----------------------------------------------------------------------------------
 
@@ -231,3 +234,58 @@ def test_an_output_that_no_other_graph_takes_may_be_logits(tmp_path: Path, edit:
 def test_a_script_that_exports_one_graph_hands_nothing_on(tmp_path: Path) -> None:
     alone = TRANSDUCER[: TRANSDUCER.index("save(model.joint")]
     assert _step(tmp_path, alone).facts.logits.value is None
+
+
+# -- what is of one kind, or one thing ---------------------------------------------------------------------------------
+
+
+def test_a_function_of_pytorch_is_the_same_under_other_conditions() -> None:
+    """Layers that are made under a condition hold copies that go by its flag."""
+    silu = Native("silu", lambda it, args, site: args.pos[0])
+    flagged = replace(silu, flags=frozenset({"--model"}))
+    assert congruent(silu, flagged)
+    assert not congruent(silu, Native("silu", lambda it, args, site: args.pos[0]))
+
+
+WRAPPED = (
+    (
+        "model = Model().eval()\n",
+        """\
+class Wrapper(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, input_ids, causal_mask):
+        return self.inner(input_ids, causal_mask)
+
+
+inner = Model().eval()
+model = Wrapper(inner)
+""",
+    ),
+    ("shape=model.keyCache.shape", "shape=inner.keyCache.shape"),
+    ("shape=model.valueCache.shape", "shape=inner.valueCache.shape"),
+    ('name="keyCache"', 'name="inner.keyCache"'),
+)
+
+
+VALUES = '        ct.StateType(ct.TensorType(shape=inner.valueCache.shape, dtype=np.float16), name="valueCache"),\n'
+
+
+@pytest.mark.parametrize(
+    ("edit", "states"),
+    [
+        (
+            ('name="valueCache"', 'name="inner.valueCache"'),
+            {"inner.keyCache": Role.KV_KEY, "inner.valueCache": Role.KV_VALUE},
+        ),
+        ((VALUES, ""), {"inner.keyCache": Role.KV_KEY, "valueCache": Role.UNKNOWN}),
+    ],
+    ids=["both", "one"],
+)
+def test_a_state_by_its_qualified_name_is_the_buffer(
+    tmp_path: Path, edit: tuple[str, str], states: dict[str, Role]
+) -> None:
+    facts = graph_of(scan_text(tmp_path, {"export.py": mutate(mutate(CORE_ML, *WRAPPED), edit)})).facts
+    assert {s.name: s.role for s in facts.states.value or ()} == states
