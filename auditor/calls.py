@@ -215,6 +215,10 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
     taint(it, args, Unknown(reason, places=places))
     operated(it, function, args, site)
     it.assumed.forget()
+    if it.events is not None and it.events.last_rows:
+        from auditor.torch import last_row
+
+        last_row.called(it, function, args, result)
     if site is not None and not reads:
         last = name.removesuffix(".default").rpartition(".")[2]
         _written_unread(it, args.all(), reason, site, last.endswith("_") and not last.endswith("__"))

@@ -124,7 +124,7 @@ def cli() -> None:
     "--jobs",
     metavar="N",
     type=click.IntRange(min=1),
-    help="At most so many processes, this one included.  [default: 1]",
+    help="At most so many processes, this one included; the report is the same.  [default: 1]",
 )
 @click.option(
     "--no-cache",

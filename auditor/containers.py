@@ -131,18 +131,21 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
         case Instance():
             return it.call(it.get(obj, "__getitem__", site), Args([key]), site)
         case Unknown():
+            from auditor.torch import last_row
+
             k = key_of(key)
             it.may_raise("KeyError")
-            return (
+            part = (
                 obj.child(f"[{k[1]!r}]", number=_atoms(k))
                 if k
                 else operators.unknown_from(
                     obj.reason, "data" if obj.kind == "data" else "", obj, key, name=f"{obj.name}[?]"
                 )
             )
+            return last_row.taken(it, obj, key, part, site) if it.events is not None else part
         case ExternalObject():
             return it.get(obj, "__getitem__()", site)
-        case External(dotted="sys.modules") if (loaded := it.loader.loaded(text_of(key) or "")) is not None:
+        case External(dotted="sys.modules") if (loaded := it.loader.loaded(it, text_of(key) or "")) is not None:
             return loaded
         case External(dotted=dotted) if not dotted.rsplit(".", 1)[-1][:1].isupper():
             it.may_raise("KeyError")
@@ -192,6 +195,9 @@ def _sequence_item(it: Interpreter, obj: Seq, key: Value, site: Site) -> Value:
                 return obj.items[key.value]
     if isinstance(key, Const) and isinstance(key.value, str):
         raise RaiseSignal("TypeError")
+    repeated = repetition(obj)
+    if repeated is not None and repeated.replaced is not None and repeated.replaced[0] is key:
+        return repeated.replaced[1]
     options = _distinct(obj)
     if obj.rest is not None or not options:
         return operators.unknown_from("an item of a sequence that is not known", "", obj.rest or obj, key)
@@ -199,6 +205,12 @@ def _sequence_item(it: Interpreter, obj: Seq, key: Value, site: Site) -> Value:
     if not obj.exact:
         it.assumed.hand_out((found,), way_to(key))
     return found
+
+
+def repetition(obj: Seq) -> Star | None:
+    """The items of a sequence that is nothing but a repetition of unknown length."""
+    found = obj.items[0] if len(obj.items) == 1 and obj.rest is None else None
+    return found if isinstance(found, Star) else None
 
 
 def _distinct(obj: Seq) -> list[Value]:
@@ -305,13 +317,18 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
                 obj.items[key.value] = value
             elif isinstance(key, Seq) and key.kind == "slice":
                 _set_slice(it, obj, key, value, site)
+            elif (repeated := repetition(obj)) is not None and isinstance(key, Unknown) and key.below is not None:
+                before = repeated.items
+                if repeated.replaced is not None and repeated.replaced[0] is key:
+                    before = repeated.replaced[2]
+                obj.items = [Star((*before, value), repeated.count, (key, value, before))]
             else:
                 obj.items = [union([i, value]) if not isinstance(i, Star) else _with(i, value) for i in obj.items]
         case Unknown():
             from auditor.calls import edited
 
             edited(it, obj, site)
-        case External(dotted="sys.modules") if it.loader.loaded(text_of(key) or "") is not None:
+        case External(dotted="sys.modules") if it.loader.source_named(it, text_of(key) or "") is not None:
             it.poison = Unknown(f"the module `{text_of(key)}` is replaced", places=(site,))
         case Tensor():
             _write_tensor(it, obj, key, value, site)

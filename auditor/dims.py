@@ -20,6 +20,7 @@ class Atom:
 
     `traced`: whatever the dimension was when the model was traced, for every later call. `flexible`: an axis of an
     input goes into it, so that it differs from call to call. `made`: the operation and its operands, when it has any.
+    `counted`: a loop that is the same in every call counts its rounds (its layers, say) with it.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Atom:
     traced: bool = False
     flexible: bool = False
     made: tuple[str, Dim, Dim] | None = field(default=None, repr=False)
+    counted: bool = False
     number: int = field(default_factory=lambda: next(_ids))
 
 
@@ -57,6 +59,11 @@ class Poly:
         return any(a.flexible for m, _ in self.terms for a in m)
 
     @property
+    def counted(self) -> bool:
+        """Whether nothing but rounds that are counted went into the value: it is a constant of the graph."""
+        return all(a.counted for m, _ in self.terms for a in m)
+
+    @property
     def traced(self) -> bool:
         """Whether the value is a constant of the trace in part."""
         return any(a.traced for m, _ in self.terms for a in m)
@@ -64,7 +71,8 @@ class Poly:
     @property
     def remainder(self) -> bool:
         """Whether this is a remainder, by a modulo or spelled as `a - a // n * n`."""
-        return self.wraps or any(c < 0 and any(a.name.startswith("div(") for a in m) for m, c in self.terms)
+        quotients = (a for m, c in self.terms if c < 0 for a in m if a.name.startswith("div("))
+        return self.wraps or any(not a.counted for a in quotients)
 
     @property
     def atoms(self) -> frozenset[Atom]:
@@ -187,13 +195,19 @@ def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
     atom = _memo.get((op, a, b))
     if atom is None:
         query = any(isinstance(d, Poly) and d.query for d in (a, b))
-        wraps = op == "mod" or any(isinstance(d, Poly) and d.wraps for d in (a, b))
+        counted = isinstance(a, Poly) and a.counted and not (isinstance(b, Poly) and differs(b))
+        wraps = (op == "mod" and not counted) or any(isinstance(d, Poly) and d.wraps for d in (a, b))
         name = f"{op}({a},{b})"
         name = name if len(name) <= _LONGEST else f"{op}(...)"  # names double when operations nest
         flexible = any(isinstance(d, Poly) and d.flexible for d in (a, b))
         least = 1 if op in ("either", "reshape") else 0
-        atom = _memo[(op, a, b)] = Atom(name, query, wraps, least, flexible=flexible, made=(op, a, b))
+        atom = _memo[(op, a, b)] = Atom(name, query, wraps, least, flexible=flexible, made=(op, a, b), counted=counted)
     return symbol(atom)
+
+
+def differs(a: Poly) -> bool:
+    """Whether a number may differ from call to call: an input's length or a value read from a tensor goes into it."""
+    return a.query or a.flexible or a.traced or any(x.name == "item" for x in a.atoms)
 
 
 def floordiv(a: Dim, b: Dim) -> Dim:

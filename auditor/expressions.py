@@ -45,8 +45,8 @@ def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
             env = env.redirect[name]
         found = env.names.get(name)
         if found is not None:
-            if env.module is not None and env.module.unread:
-                it.loader.recall(env.module, name)
+            if env.module is not None and env.module.noted:
+                it.loader.keeper.recall(it, env.module, name)
             if type(found) is Union and it.assumed.made:
                 found = it.assumed.chosen(found)
             return found if type(found) is not Deleted else _deleted(it, found, frame, node)

@@ -2,16 +2,18 @@
 
 A frame maps an object to its content when the frame was opened. Objects register themselves before every change
 (`touch`), so that a fork costs what its branches change and no more. What was made inside a frame is not journaled
-there: no other world can reach it.
+there: no other world can reach it. That holds for runs, too: what was made before one began, or is kept from it for the
+runs that follow (`share`), is as it was when it ends.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from auditor.values import serial
+from auditor.values import Env, serial
 
 
 class Mutable(Protocol):
@@ -22,6 +24,9 @@ class Mutable(Protocol):
     def restore(self, content: Any) -> None: ...
 
 
+SHARED = -1
+"""The serial number of what every run may reach, whenever it was made."""
+
 Contents = dict[int, tuple[Mutable, Any]]
 
 
@@ -31,12 +36,6 @@ class Journal(Contents):
     def __init__(self) -> None:
         super().__init__()
         self.opened = serial()
-
-    def keep(self, entries: Contents) -> None:
-        """Take over what an inner frame has journaled, but for objects made inside this frame."""
-        for key, entry in entries.items():
-            if entry[0].born < self.opened:
-                self.setdefault(key, entry)
 
 
 @dataclass(slots=True)
@@ -49,15 +48,68 @@ class Pending:
 
 @dataclass(slots=True)
 class Heap:
+    """The journal of a run, from `begin` to `end`.
+
+    `shared` has, in order, the serial numbers between which something was made that other runs will use as well,
+    `until` the last of them. `changed` is set when the run has changed such an object, the names of modules aside.
+    """
+
     frames: list[Journal] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
+    root: Journal = field(default_factory=Journal)
+    shared: list[tuple[int, int]] = field(default_factory=list)
+    until: int = 0
+    changed: bool = False
 
     def touch(self, obj: Mutable) -> None:
         """Call before changing `obj`."""
         if self.frames:
             frame = self.frames[-1]
-            if id(obj) not in frame and obj.born < frame.opened:
+            born = obj.born
+            if id(obj) not in frame and (born < frame.opened or (born < self.until and self._is_shared(born))):
                 frame[id(obj)] = (obj, obj.snapshot())
+                if not self.changed and (born < self.root.opened or (born < self.until and self._is_shared(born))):
+                    self.changed = not (isinstance(obj, Env) and obj.module is not None)
+
+    def _is_shared(self, born: int) -> bool:
+        found = bisect_right(self.shared, (born, born)) - 1
+        return found >= 0 and born < self.shared[found][1]
+
+    def begin(self) -> None:
+        self.root = Journal()
+        self.frames.append(self.root)
+
+    def end(self) -> None:
+        """Undo the run."""
+        self.pending.clear()
+        while self.frames:
+            self.undo(self.frames.pop())
+
+    def pristine(self) -> Contents:
+        """Make the shared objects what they were before the run, the names of modules aside. Gives what they are."""
+        before = {
+            key: (obj, content)
+            for key, (obj, content) in self.before(0).items()
+            if not (isinstance(obj, Env) and obj.module is not None)
+            and (obj.born < self.root.opened or self._is_shared(obj.born))
+        }
+        now = {key: (obj, obj.snapshot()) for key, (obj, _) in before.items()}
+        self.undo(before)
+        return now
+
+    def share(self, low: int) -> None:
+        """What was made since the serial number `low` is kept for other runs."""
+        while self.shared and self.shared[-1][0] >= low:
+            self.shared.pop()
+        self.until = serial()
+        self.shared.append((low, self.until))
+
+    def keep(self, frame: Journal, entries: Contents) -> None:
+        """Let a frame take over what an inner one has journaled, but for objects made inside of it."""
+        for key, entry in entries.items():
+            born = entry[0].born
+            if born < frame.opened or (born < self.until and self._is_shared(born)):
+                frame.setdefault(key, entry)
 
     def open(self) -> None:
         self.frames.append(Journal())
@@ -77,7 +129,7 @@ class Heap:
         """End the frame at `depth`, which the frame before it takes over; those behind it stay."""
         frame = self.frames.pop(depth)
         if depth:
-            self.frames[depth - 1].keep(frame)
+            self.keep(self.frames[depth - 1], frame)
 
     def undo(self, frame: Contents) -> None:
         for obj, content in frame.values():
@@ -114,7 +166,7 @@ class Heap:
         now: Contents = {key: (obj, obj.snapshot()) for key, obj in objects.items()}
         full = [(signal, {**now, **contents}) for signal, contents in out]
         if self.frames:
-            self.frames[-1].keep({**now, **later})
+            self.keep(self.frames[-1], {**now, **later})
         full.append((None, now))
         return full
 

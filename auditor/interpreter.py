@@ -127,7 +127,8 @@ class Interpreter:
     """One run. `loader` finds modules, `sinks` collects what is exported, `argv` is the command line of the script.
 
     `poison` is set when something was replaced that any module may use; `captured` counts exported and traced programs.
-    `rewired` are functions whose code, defaults or globals the script has changed.
+    `rewired` are functions whose code, defaults or globals the script has changed, `attributed` those of which it has
+    set an attribute, with those that they had.
     `written` holds the names of files that the script writes.
     """
 
@@ -158,6 +159,7 @@ class Interpreter:
     chosen_by: list[Value] = field(default_factory=list)
     outputs_sought: bool = False
     rewired: dict[int, tuple[Function, Unknown]] = field(default_factory=dict)
+    attributed: dict[int, tuple[Function, dict[str, Value]]] = field(default_factory=dict)
     imported: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     broke: set[bool] = field(default_factory=set)
@@ -209,12 +211,14 @@ class Interpreter:
                 value.children = dict(value.children)
 
     def forget(self) -> None:
-        """At the end of a run: what it has flagged is as it was."""
+        """At the end of a run: what it has flagged or set without the journal is as it was."""
         for value, flags, children in self.flagged.values():
             value.flags = flags
             if isinstance(value, Unknown) and children is not None:
                 value.children = children
         self.flagged.clear()
+        for function, attributes in self.attributed.values():
+            function.attributes = attributes
 
     # -- worlds -------------------------------------------------------------------------------------------------
 

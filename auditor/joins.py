@@ -17,6 +17,7 @@ from auditor.values import (
     Function,
     Instance,
     Mapping,
+    Native,
     Num,
     Pattern,
     Seq,
@@ -68,7 +69,7 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
         case Seq(), Seq() if depth and a.kind == b.kind and len(a.items) == len(b.items) and a.rest is b.rest:
             return all(same(x, y, depth - 1) for x, y in zip(a.items, b.items, strict=True))
         case Star(items=x), Star(items=y):
-            alike = a.count == b.count and len(x) == len(y)
+            alike = a.count == b.count and len(x) == len(y) and (a.replaced is None) == (b.replaced is None)
             return alike and all(same(i, j, depth - 1) for i, j in zip(x, y, strict=True))
         case Mapping(), Mapping() if depth and a.entries.keys() == b.entries.keys() and a.rest is b.rest:
             return all(same(a.entries[k][1], b.entries[k][1], depth - 1) for k in a.entries)
@@ -77,6 +78,8 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
             return held and all(same(a.attrs[k], b.attrs[k], depth - 1) for k in a.attrs)
         case External(dotted=x), External(dotted=y):
             return x == y
+        case Native(function=x), Native(function=y):
+            return x is y
         case Bound(), Bound():
             return a.function is b.function and same(a.receiver, b.receiver, depth - 1)
         case Union(), Union() if len(a.options) == len(b.options) and _guarded_alike(a, b, depth):
@@ -194,6 +197,9 @@ def _join_tensors(a: Tensor, b: Tensor) -> Value:
         if b.shape is None:
             return b
         return union_of([a, b])
+    rows = [(dims.depends_on_query(x), dims.depends_on_query(y)) for x, y in zip(a.shape, b.shape, strict=True)]
+    if (True, False) in rows and (False, True) in rows:
+        return union_of([a, b])  # the query lies along another axis
     shape = tuple(dims.either(x, y) for x, y in zip(a.shape, b.shape, strict=True))
     return Tensor(
         shape,

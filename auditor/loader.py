@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from auditor.checkpoints import Checkpoints
+from auditor.heap import SHARED
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.joins import union
+from auditor.keeping import Keeper
 from auditor.modules import ModuleSource, SyntaxProblem, index
 from auditor.places import Site
 from auditor.sources import SourceFile, Sources, Unreadable
@@ -32,7 +34,6 @@ from auditor.values import (
     Unknown,
     Value,
     merge_flags,
-    serial,
 )
 
 FILE_PREFIX = "/@/"
@@ -47,8 +48,7 @@ class Loader:
     """The modules of one scan. `natives` maps dotted names to what this project knows of them.
 
     `programs` are exported programs that a run has saved, by script and file name; `operators` the functions of custom
-    operators, by dotted name and by the file that registers them. `again` are names of modules that each run has to
-    make for itself: making them exports something, say.
+    operators, by dotted name and by the file that registers them.
     """
 
     sources: Sources
@@ -64,17 +64,21 @@ class Loader:
     externals: dict[tuple[str, tuple[Site, ...]], External] = field(default_factory=dict)
     literals: dict[int, Value] = field(default_factory=dict)
     main: Module | None = None
-    dirty: bool = False
+    argv: Value | None = None
     argv_read: bool = False
     patched: dict[str, Value] = field(default_factory=dict)
-    unread: dict[str, Site] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
-    moved: dict[str, tuple[str, str]] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
     programs: dict[tuple[str, str], Instance] = field(default_factory=dict)
     operators: dict[str, dict[str, Value]] = field(default_factory=dict)
-    again: list[tuple[Module, frozenset[str]]] = field(default_factory=list)
+    keeper: Keeper = field(default_factory=Keeper)
     _data_cache: dict[str, bool] = field(default_factory=dict)
     _resolved: dict[tuple[str, str, str, tuple[str, ...]], SourceFile | None] = field(default_factory=dict)
+
+    @property
+    def unread(self) -> dict[str, tuple[str, Site]]:
+        """The imports without a source that the run has met so far, by package."""
+        return self.keeper.met.unread
 
     # -- files --------------------------------------------------------------------------------------------------
 
@@ -87,32 +91,36 @@ class Loader:
 
     def main_module(self, path: str) -> Module:
         """A fresh module for a script that is run. Raises `Unreadable` and `SyntaxProblem`."""
-        self.main = self._module(self.source_of(self.sources.read(path)), "__main__")
+        self.main = self._module(self.source_of(self.sources.read(path)), "__main__", Env())
         return self.main
 
-    def loaded(self, name: str) -> Module | None:
+    def loaded(self, it: Interpreter, name: str) -> Module | None:
         """The module that `sys.modules` has under a name, as far as it is one of the sources."""
         if name == "__main__":
             return self.main
-        return next((m for m in self.modules.values() if m.name == name), None)
+        file = self.source_named(it, name)
+        return self.modules.get(file.path) if file is not None and file.path in it.imported else None
+
+    def source_named(self, it: Interpreter, name: str) -> SourceFile | None:
+        """The source of a module that the script may import under a name."""
+        return self.sources.module(name, self.main.source.file if self.main is not None else None, it.search)
 
     def library_module(self, path: str) -> Module:
         """The shared module of a file by its path."""
         file = self.sources.read(path)
-        return self._load(file, file.path)
+        return self._load(file)
 
-    def _module(self, source: ModuleSource, name: str) -> Module:
-        env = Env()
+    def _module(self, source: ModuleSource, name: str, env: Env) -> Module:
         module = Module(name, env, source)
         env.module = module
         env.names["__name__"] = Const(name)
         env.names["__file__"] = Const(FILE_PREFIX + source.file.path)
         return module
 
-    def _load(self, file: SourceFile, dotted: str) -> Module:
+    def _load(self, file: SourceFile) -> Module:
         found = self.modules.get(file.path)
         if found is None:
-            found = self.modules[file.path] = self._module(self.source_of(file), dotted)
+            found = self.modules[file.path] = self._module(self.source_of(file), file.name, Env(born=SHARED))
         return found
 
     def module_of(self, env: Env) -> Module:
@@ -129,74 +137,39 @@ class Loader:
         """A module-level name, evaluating the statements that make it when they have not been yet."""
         found = module.env.names.get(name)
         if found is not None:
-            if module.unread:
-                self.recall(module, name)
+            if module.noted:
+                self.keeper.recall(it, module, name)
             return found
         source: ModuleSource = module.source
         numbers = source.binders.get(name)
         if numbers is None:
             for n in source.stars:
-                if n not in module.pending and self._run(it, module, n):
+                if n not in module.pending and self._run(it, module, [n]):
                     found = module.env.names.get(name)
                     if found is not None:
-                        return found
-            return None
-        for n in numbers:
-            if n not in module.pending:
-                self._run(it, module, n)
-        return module.env.names.get(name)
+                        break
+        elif not module.pending.issuperset(numbers):
+            self._run(it, module, [n for n in numbers if n not in module.pending])
+            found = module.env.names.get(name)
+        if name in module.own:
+            self.keeper.own = True
+        return found
 
-    def _run(self, it: Interpreter, module: Module, number: int) -> bool:
-        statement = module.source.statements[number]
-        module.pending.add(number)
-        frames, pending, conditions, raised = it.heap.frames, it.heap.pending, it.conditions, it.maybe_raised
-        if not self.dirty:
-            it.heap.frames, it.heap.pending = [], []
-        it.conditions, it.maybe_raised = frozenset(), []
-        outer, self.unread = self.unread, {}
-        events, it.events, low = it.events, None, serial()
-        bounds, met = it.apart(), it.sinks.met()
-        frame = Frame(module.env, statement, module)
+    def _run(self, it: Interpreter, module: Module, numbers: list[int]) -> bool:
+        module.pending.update(numbers)
         try:
-            it.run_block(statement.nodes, frame)
-        except RaiseSignal:
-            return False
+            return self.keeper.make(it, module, [module.source.statements[n] for n in numbers])
         finally:
-            it.heap.frames, it.heap.pending, it.conditions, it.maybe_raised = frames, pending, conditions, raised
-            module.pending.discard(number)
-            it.events = events
-            if it.back(bounds) or it.sinks.met() != met:
-                self.again.append((module, statement.binds | statement.mutates))
-            if events is not None:
-                events.outside.append((low, serial()))
-            inner, self.unread = self.unread, outer
-            for name in statement.binds if inner else ():
-                module.unread.setdefault(name, {}).update(inner)
-            for top, site in inner.items():
-                outer.setdefault(top, site)
-        return True
+            module.pending.difference_update(numbers)
 
-    def recall(self, module: Module, name: str) -> None:
-        """A run uses a name that an earlier run has made: it depends on the same imports without a source."""
-        for top, site in module.unread.get(name, {}).items():
-            self.unread.setdefault(top, site)
-
-    def modified(self, module: Module) -> None:
-        """A run has set an attribute of a module from outside."""
-        self.dirty = True
-
-    def start_run(self) -> None:
-        self.dirty = False
+    def start_run(self, argv: Value) -> None:
         self.argv_read = False
-        self.patched.clear()
-        self.unread.clear()
+        self.argv = argv
+        self.patched = {"sys.argv": argv}
+        self.keeper.start_run()
         for functions in self.operators.values():
             for path in [p for p in functions if self.sources.audited(p)]:
                 del functions[path]  # what a run does itself, it does again
-        for module, names in self.again:
-            for name in names:
-                module.env.names.pop(name, None)
-        self.again.clear()
 
     # -- imports ------------------------------------------------------------------------------------------------
 
@@ -224,7 +197,7 @@ class Loader:
         if key not in self._resolved:
             self._resolved[key] = self.sources.module(dotted, file, it.search)
         found = self._resolved[key]
-        module = self._open(found, dotted, site) if found is not None else None
+        module = self._open(found) if found is not None else None
         if module is not None:
             self.imported(it, module)
         return module
@@ -232,43 +205,47 @@ class Loader:
     def imported(self, it: Interpreter, module: Module) -> None:
         """Run what a module of the audited tree does when it is imported, once a run: calls, and writes elsewhere."""
         path = module.source.file.path
+        source: ModuleSource = module.source
+        audited = self.sources.audited(path)
+        if path not in it.imported:
+            self.keeper.begins(it, module)
+        if not (source.acts if audited else source.registers):
+            it.imported.add(path)
+            return
+        self.keeper.met.imports[path] = module
         if path in it.imported:
             return
         it.imported.add(path)
-        source: ModuleSource = module.source
-        if not self.sources.audited(path):
+        if not audited:
             for number in (n for n, s in enumerate(source.statements) if s.registers and n not in module.pending):
                 made = module.env.names.keys() & source.statements[number].binds
                 if not made:
-                    self._run(it, module, number)
-                for name in sorted(made) if module.unread else ():
-                    self.recall(module, name)
+                    self._run(it, module, [number])
+                for name in sorted(made) if module.noted else ():
+                    self.keeper.recall(it, module, name)
             return
-        if not source.ordered and not any(s.effects or s.registers for s in source.statements):
-            return
-        for number, statement in enumerate(source.statements):
-            waits = statement.waits and not source.ordered
-            if not (waits or statement.main_guard) and number not in module.pending:
-                module.pending.add(number)
-                try:
-                    it.run_block(statement.nodes, Frame(module.env, statement, module))
-                except RaiseSignal:
-                    break
-                finally:
-                    module.pending.discard(number)
+        with self.keeper.in_run(it):
+            for number, statement in enumerate(source.statements):
+                waits = statement.waits and not source.ordered
+                if not (waits or statement.main_guard) and number not in module.pending:
+                    module.pending.add(number)
+                    try:
+                        self.keeper.anew(it, module, statement)
+                    except RaiseSignal:
+                        break
+                    finally:
+                        module.pending.discard(number)
 
-    def _open(self, file: SourceFile, dotted: str, site: Site) -> Module | None:
+    def _open(self, file: SourceFile) -> Module | None:
         try:
-            return self._load(file, dotted)
+            return self._load(file)
         except (SyntaxProblem, Unreadable) as error:
             self.problems[file.path] = str(error)
             return None
 
     def _missing(self, it: Interpreter, dotted: str, site: Site) -> Value:
         """A module that no source and no knowledge of ours covers."""
-        self.unread.setdefault(dotted.split(".")[0], site)
-        for path in self.sources.elsewhere(dotted)[:1]:
-            self.moved.setdefault(dotted.split(".")[0], (dotted, path))
+        self.keeper.met.unread.setdefault(dotted.split(".")[0], (dotted, site))
         it.may_raise("ModuleNotFoundError")
         return self.external(dotted, (site,))
 
@@ -287,7 +264,7 @@ class Loader:
             base = self.sources.relative(importer.source.file, level, dotted)
             if base is None:
                 return self._missing(it, "." * level + dotted + "." + name, site)
-            module: Value | None = self._open(base, base.path, site)
+            module: Value | None = self._open(base)
             if isinstance(module, Module):
                 self.imported(it, module)
             if module is None:
@@ -326,7 +303,7 @@ class Loader:
             homes = [p for p in homes if gone and all(self._defines(p, n) for n in gone)]
         if len(homes) != 1:
             return None
-        home = self._open(self.sources.read(homes[0]), homes[0], site)
+        home = self._open(self.sources.read(homes[0]))
         found = self.name_in(it, home, name) if home is not None else None
         if found is not None:
             it.sinks.problem(f"{site.path}:{site.line}: `{path}` has no `{name}`; taken from {homes[0]} instead", site)
@@ -351,12 +328,12 @@ class Loader:
         sub = self.sources.relative(file, 1, name)
         if sub is None or site is None:
             return None
-        return self._open(sub, f"{module.name}.{name}", site)
+        return self._open(sub)
 
     def import_star(self, it: Interpreter, dotted: str, level: int, frame: Frame, site: Site) -> None:
         if level:
             base = self.sources.relative(frame.module.source.file, level, dotted)
-            module: Value | None = self._open(base, base.path, site) if base is not None else None
+            module: Value | None = self._open(base) if base is not None else None
         else:
             module = self.import_module(it, dotted, frame.module, site)
         if not isinstance(module, Module):
@@ -364,7 +341,7 @@ class Loader:
         source: ModuleSource = module.source
         names = [n for n in source.binders if not n.startswith("_")]
         for n in source.stars:
-            self._run(it, module, n)
+            self._run(it, module, [n])
         names += [n for n in module.env.names if not n.startswith("_")]
         it.heap.touch(frame.env)
         for name in dict.fromkeys(names):
@@ -390,6 +367,7 @@ class Loader:
     def external(self, dotted: str, places: tuple[Site, ...] = ()) -> Value:
         patched = self.patched.get(dotted)
         if patched is not None:
+            self.keeper.own = True
             self.argv_read = self.argv_read or dotted == "sys.argv"
             return patched
         known = self.natives.get(dotted)
@@ -402,16 +380,27 @@ class Loader:
             found = self.externals[dotted, places] = External(dotted, places=places)
         return found
 
+    def replaced(self) -> bool:
+        """Whether the script has replaced something of a library without sources, or its command line."""
+        return len(self.patched) > 1 or self.patched.get("sys.argv") is not self.argv
+
+    def restored(self) -> dict[str, Value]:
+        """Take back what the script has replaced. Gives what it was."""
+        replaced, self.patched = self.patched, {} if self.argv is None else {"sys.argv": self.argv}
+        return replaced
+
     def patch_external(self, it: Interpreter, dotted: str, value: Value) -> None:
         """The script replaces something of a library without sources: honoured for the rest of the run."""
         if dotted == "sys.argv" and len(it.heap.frames) > 1 and dotted in self.patched:
             value = union([self.patched[dotted], value])  # set in one of several worlds
+        self.keeper.own = True
         self.patched[dotted] = value
         if dotted in _INSIDE or (dotted.startswith("torch.Tensor.") and dotted.rpartition(".")[2] not in _PLACEMENT):
             it.poison = Unknown(f"`{dotted}`, which layers call, is replaced")
 
     def define_operator(self, dotted: str, function: Value, path: str) -> None:
         """A file registers what a custom operator computes; of several functions (one a device) it may be any."""
+        self.keeper.own = self.keeper.own or self.sources.audited(path)
         functions = self.operators.setdefault(dotted, {})
         functions[path] = union([functions[path], function]) if path in functions else function
 
@@ -461,10 +450,15 @@ class Loader:
 
     def lacking(self, top: str) -> str:
         """What could not be imported of a package, and where its library has a module of that name instead."""
-        if top not in self.moved:
-            return f"`{top}`"
-        dotted, path = self.moved[top]
-        return f"`{dotted}`, which the library has as {path} (another version?),"
+        dotted, _ = self.unread[top]
+        path = self._home(dotted)
+        return f"`{dotted}`, which the library has as {path} (another version?)," if path else f"`{top}`"
+
+    def _home(self, dotted: str) -> str:
+        """Where the sources have a module that an import does not find; empty when they have none."""
+        if dotted not in self.moved:
+            self.moved[dotted] = next(iter(self.sources.elsewhere(dotted)), "")
+        return self.moved[dotted]
 
     def is_data(self, dotted: str) -> bool:
         """Whether calling `dotted` gives plain data: listed by name, by package or by pattern."""
@@ -479,7 +473,7 @@ class Loader:
         top = function.dotted.lstrip(".").split(".")[0].removesuffix("()")
         if top in self.unread:
             needed = f"`{function.dotted}` is needed"
-            if top in self.moved:
+            if self._home(self.unread[top][0]):
                 return f"the import of {self.lacking(top)} could not be resolved ({needed})"
             return f"the import of `{top}` could not be resolved ({needed}): give its source with --library"
         return f"the call to `{function.dotted}` cannot be read"

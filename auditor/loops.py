@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import libcst as cst
 
 from auditor import operators
 from auditor.bindings import carried
+from auditor.containers import length, repetition
 from auditor.heap import Contents
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, Interpreter, RaiseSignal, Signal
-from auditor.joins import congruent, join_contents, same
+from auditor.joins import Absent, congruent, join_contents, same, union
 from auditor.loop_names import NOTHING, Loop, LoopNames, loop_names
 from auditor.rounds import Parts
-from auditor.values import Const, Env, Instance, Mapping, Num, Seq, Star, Tensor, Union, Unknown, Value, merge_places
+from auditor.values import (
+    Const,
+    Env,
+    Instance,
+    Mapping,
+    Num,
+    Seq,
+    Star,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    as_dim,
+    merge_flags,
+    merge_places,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +153,14 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal],
             return it._merge([(None, c) for c in on] + leaving, ())
         stable = not (kept and alone)  # the next round may have two elements
         own: Contents = {}
+        replaced: Contents = {}
         for key, (obj, content) in now.items():
             if isinstance(obj, Instance) and not inner.mixed and parts.holds(obj):
                 own[key] = (obj, content)  # another element in the next round: it is as this one was
+                continue
+            items_now = _replaced(it, obj, content, items)
+            if items_now is not None:
+                replaced[key] = (obj, items_now)  # under another index in the next round
                 continue
             old = obj.snapshot()
             new = widen(obj, old, content, attempt)
@@ -153,6 +175,7 @@ def repeat(it: Interpreter, items: list[Value], body: Callable[[Value], Signal],
             if signal == BREAK or any(s == BREAK for s, _ in early):
                 it.broke = {True, False}
             it.heap.join([{}, own], join_contents)
+            it.heap.apply(replaced)
             # the state is the fixed point: it stands for any number of rounds, none included
             ends: list[tuple[Signal, Any]] = [(None, {})]
             if signal is not None and signal != BREAK:
@@ -170,6 +193,21 @@ def _kept_before(parts: Parts, unseen: Unseen) -> bool:
             return True
         env = env.parent
     return False
+
+
+def _replaced(it: Interpreter, obj: Any, content: Any, items: list[Value]) -> tuple[list[Value], None] | None:
+    """The content of a list behind a loop that replaces the item under its index in each round; None if it does not."""
+    if not isinstance(obj, Seq) or len(content[0]) != 1 or content[1] is not None:
+        return None
+    star, before = content[0][0], repetition(obj)
+    if not isinstance(star, Star) or star.replaced is None or before is None:
+        return None
+    index, value, others = star.replaced
+    given = [i.items[0] if isinstance(i, Seq) and i.items else i for i in items]
+    if not any(index is g for g in given) or not isinstance(index, Unknown) or before.items != others:
+        return None
+    everywhere = index.below is not None and index.below == as_dim(length(it, obj, None))
+    return [Star((value,) if everywhere else (*others, value), before.count)], None
 
 
 def _grew(obj: Any, content: Any) -> bool:
@@ -219,6 +257,39 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
     return (wide, joined[1], joined[2]) if isinstance(obj, Instance) else wide
 
 
+def _of_one_form(options: list[Value]) -> Value | None:
+    """One value for those of several rounds: tuples of one length, dicts with the same keys; None for anything else."""
+    absent = [o for o in options if isinstance(o, Absent)]
+    made = [o for o in options if not isinstance(o, Absent)]
+    if not made:
+        return None
+    first = made[0]
+    whole: Value
+    if isinstance(first, Seq):
+        tuples = [o for o in made if isinstance(o, Seq) and o.kind == "tuple" and o.exact]
+        if len(tuples) < len(made) or len({len(t.items) for t in tuples}) > 1:
+            return None
+        whole = Seq("tuple", [_all_rounds(i) for i in zip(*(t.items for t in tuples), strict=True)])
+    elif isinstance(first, Mapping):
+        dicts = [
+            o for o in made if isinstance(o, Mapping) and o.rest is None and o.entries.keys() == first.entries.keys()
+        ]
+        if len(dicts) < len(made):
+            return None
+        whole = Mapping({k: (n, _all_rounds(d.entries[k][1] for d in dicts)) for k, (n, _) in first.entries.items()})
+    else:
+        return None
+    if congruent(first, whole):
+        whole = first
+    else:
+        whole.places, whole.flags = merge_places(*(o.places for o in made)), merge_flags(made)
+    return union([whole, *absent[:1]]) if absent else whole
+
+
+def _all_rounds(values: Iterable[Value]) -> Value:
+    return reduce(_widen_value, values)
+
+
 def _widen_value(old: Value, new: Value) -> Value:
     if same(old, new):
         return old
@@ -226,6 +297,9 @@ def _widen_value(old: Value, new: Value) -> Value:
     after = new.options if isinstance(new, Union) else (new,)
     if all(any(congruent(a, b) for b in before) for a in after):
         return old  # the objects that the next round makes anew
+    alike = _of_one_form([*before, *after])
+    if alike is not None:
+        return alike if alike is not before[0] else old
     reason = "changes in a loop of unknown length"
     sources = (old, new)
     if isinstance(old, Tensor) and isinstance(new, Tensor):

@@ -30,7 +30,8 @@ class Statement:
 
     `waits` when it only defines what may be made when it is first looked up (see `auditor.definitions`); `effects` when
     it may change what other modules see; `registers` when a decorator puts what it defines into a table
-    (`@register_attention("mha")`). `at` is the statement inside it that is being evaluated.
+    (`@register_attention("mha")`); `imports` when it does nothing but import. `at` is the statement inside it that is
+    being evaluated.
     """
 
     path: str
@@ -44,6 +45,7 @@ class Statement:
     effects: bool = False
     main_guard: bool = False
     registers: bool = False
+    imports: bool = False
     at: cst.CSTNode | None = field(default=None, repr=False)
     _nodes: tuple[cst.BaseStatement, ...] | None = field(default=None, repr=False)
     _lines: Lines | None = field(default=None, repr=False)
@@ -77,7 +79,8 @@ class Statement:
 class ModuleSource:
     """A file with its statements in order and, for each name, the statements that bind or mutate it.
 
-    `ordered` when the order of its statements matters: a name is bound twice, or classes register themselves.
+    `ordered` when the order of its statements matters: a name is bound twice, or classes register themselves;
+    `registers` when one of them does; `acts` when importing the file may do more than to define its names.
     """
 
     file: SourceFile
@@ -86,6 +89,8 @@ class ModuleSource:
     stars: tuple[int, ...]
     ordered: bool
     has_main_guard: bool
+    registers: bool
+    acts: bool
 
 
 def index(file: SourceFile) -> ModuleSource:
@@ -139,14 +144,16 @@ def index(file: SourceFile) -> ModuleSource:
                 any(map(_has_effect, group)),
                 any(map(_is_main_guard, group)),
                 any(map(_registers, group)),
+                all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in group),
             )
         )
     for statement, waits in zip(statements, waiting(groups, binders, file.text), strict=True):
         statement.waits = waits
     guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
-    return ModuleSource(
-        file, tuple(statements), binders, tuple(stars), _order_matters(binders, statements, file.text), guard
-    )
+    ordered = _order_matters(binders, statements, file.text)
+    registers = any(s.registers for s in statements)
+    acts = ordered or registers or any(s.effects for s in statements)
+    return ModuleSource(file, tuple(statements), binders, tuple(stars), ordered, guard, registers, acts)
 
 
 def _order_matters(binders: dict[str, list[int]], statements: list[Statement], text: str) -> bool:

@@ -551,9 +551,9 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             it.heap.touch(obj.env)
             obj.env.names[name] = value
         case Module():
+            it.loader.keeper.patch(obj, name)
             it.heap.touch(obj.env)
             obj.env.names[name] = value
-            it.loader.modified(obj)
         case Unknown():
             from auditor.calls import edited
 
@@ -563,6 +563,8 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
         case Function():
             if name in _INSIDES:
                 rewire(it, obj, name, site)
+            if not it.loader.keeper.depth:
+                it.attributed.setdefault(id(obj), (obj, dict(obj.attributes)))
             obj.attributes[name] = value
         case Bound(function=Function() as f):
             set_attribute(it, f, name, value, site)

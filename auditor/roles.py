@@ -176,6 +176,12 @@ def carried(inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
     ]
 
 
+def comes_back(inputs: Sequence[str], output: str) -> bool:
+    """Whether an output has the name of an input, but for the direction: hidden states of an LSTM included."""
+    given = [w for w in words(output) if w not in _DIRECTION]
+    return any(given == [w for w in words(name) if w not in _DIRECTION] for name in inputs)
+
+
 def is_cache_name(name: str) -> bool:
     """Whether an ordinary input of that name is a KV cache: it says key, value, kv or past, and cache or state."""
     parts = set(words(name))

@@ -11,6 +11,7 @@ from auditor.command_lines import Again, CommandLines
 from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSignal
 from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
+from auditor.passed_on import without_logits
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
 from auditor.statements.dispatch import run_block
@@ -111,11 +112,10 @@ def _run(
     loader: Loader, argv: tuple[str, ...], body: Any, path: str, met: dict[Hashable, Result] | None = None
 ) -> Result:
     met = {} if met is None else met
-    loader.start_run()
-    loader.patched["sys.argv"] = Seq("list", [Const(path), *(Const(a) for a in argv)])
+    loader.start_run(Seq("list", [Const(path), *(Const(a) for a in argv)]))
     sinks = Sinks()
     it = Interpreter(MEANING, loader, sinks, argv, CommandLines(met.keys()), literals=loader.literals)
-    it.heap.open()
+    it.heap.begin()
     ended, ended_at = "", None
     try:
         body(it)
@@ -130,14 +130,13 @@ def _run(
     except RecursionError:
         it.exhausted = Unknown("calls nest too deeply to be followed")
     finally:
-        while it.heap.pending:
-            it.heap.pending.pop()
-        while it.heap.frames:
-            it.heap.undo(it.heap.frames.pop())
+        it.heap.end()
         it.forget()
+    without_logits(sinks.exports)
     problems = tuple(m for m, _ in sinks.problems)
     unread = tuple(
-        (loader.lacking(name), site.place(f"the import of `{name}`")) for name, site in sorted(loader.unread.items())
+        (loader.lacking(name), site.place(f"the import of `{name}`"))
+        for name, (_, site) in sorted(loader.unread.items())
     )
     result = Result(
         tuple(sinks.exports),

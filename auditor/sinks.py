@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Export:
     """One exported entry point, with its facts as they were at the export call.
 
-    `bundle` is filled in when the program is saved; `*` stands for unknown parts, empty for never saved.
+    `bundle` is filled in when the program is saved; `*` stands for unknown parts, empty for never saved. `inputs` and
+    `outputs` are the names that the converter call gives.
     """
 
     site: Site
@@ -26,6 +27,8 @@ class Export:
     family: str
     flags: frozenset[str]
     bundle: str = ""
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

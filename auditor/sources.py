@@ -37,6 +37,12 @@ class SourceFile:
     package: str
     folder: str
 
+    @property
+    def name(self) -> str:
+        """The name that Python gives the module."""
+        stem = posixpath.basename(self.path).removesuffix(".py")
+        return self.package if stem in ("", "__init__") else f"{self.package}.{stem}".strip(".")
+
 
 class Sources:
     """Python files by their displayed path, and by the module name that an importer uses.

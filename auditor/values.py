@@ -68,7 +68,8 @@ class Unknown(Value):
     data out of a file or a checkpoint, `unread` for what a call gave that nobody can read, else empty. `name` is how a
     reader would call it (`config.hidden_size`). Attributes and items of an unknown are memoized, so that the same
     access gives the same unknown. `query` and `flexible` say of a number what they say of an `Atom`. `test` is what a
-    condition asks of another value, `of` the unknown that an attribute belongs to.
+    condition asks of another value, `of` the unknown that an attribute belongs to. An index that a loop gives every
+    number below a length has that as `below`.
     """
 
     reason: str
@@ -81,6 +82,7 @@ class Unknown(Value):
     flexible: bool = field(default=False, kw_only=True)
     test: Test | None = field(default=None, kw_only=True, repr=False)
     of: Unknown | None = field(default=None, kw_only=True, repr=False)
+    below: Dim | None = field(default=None, kw_only=True, repr=False)
     born: int = field(default_factory=serial, kw_only=True, repr=False)
 
     def snapshot(self) -> dict[str, Value]:
@@ -123,11 +125,13 @@ class Unknown(Value):
 class Star(Value):
     """Zero or more repetitions of `items` inside a sequence: what a loop of unknown length appends.
 
-    `count` is how many items they make up together, when that is known as a polynomial.
+    `count` is how many items they make up together, when that is known as a polynomial. `replaced`: in this round of a
+    loop (index, value, the items before it), the one under the index is the value, and some others may be by now.
     """
 
     items: tuple[Value, ...]
     count: Dim | None = None
+    replaced: tuple[Value, Value, tuple[Value, ...]] | None = field(default=None, repr=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -211,14 +215,31 @@ class Env:
 class Module(Value):
     """A module of the audited tree or of a library; names are evaluated when they are first looked up.
 
-    `unread` has, for a name, the imports without a source that its making met.
+    `met` says, for a name, what its making met that a run which uses the name has to know of. `own` are the names that
+    the present run has made for itself, and `noted` is set while a look at either is needed.
     """
 
     name: str
     env: Env
     source: Any  # auditor.modules.ModuleSource
     pending: set[int] = field(default_factory=set)
-    unread: dict[str, dict[str, Site]] = field(default_factory=dict)
+    met: dict[str, Met] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+    noted: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Met:
+    """Imports without a source (name and place, by package), and modules that act when they are imported (by path)."""
+
+    unread: dict[str, tuple[str, Site]] = field(default_factory=dict)
+    imports: dict[str, Module] = field(default_factory=dict)
+
+    def add(self, other: Met) -> None:
+        for top, missing in other.unread.items():
+            self.unread.setdefault(top, missing)
+        for path, module in other.imports.items():
+            self.imports.setdefault(path, module)
 
 
 @dataclass(slots=True, eq=False)

@@ -88,8 +88,11 @@ def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
             return Seq("list", [Const(n, places=places, flags=flags) for n in numbers], places=places, flags=flags)
     index = Unknown("an index of a loop of unknown length", "index", "int", places=here(site))
     index.flags = merge_flags(args.pos)
-    if any(isinstance(b, dims.Poly) and b.query for b in bounds):
-        index.query = True
+    index.query = any(isinstance(b, dims.Poly) and b.query for b in bounds)
+    if not any(isinstance(b, dims.Poly) and dims.differs(b) for b in bounds):
+        index.atom = dims.Atom(index.name, minimum=0, counted=True)
+    if len(bounds) == 1:
+        index.below = bounds[0] if isinstance(bounds[0], (int, dims.Poly)) else None
     return Seq("list", [Star((index,))], places=here(site), flags=index.flags)
 
 
@@ -102,6 +105,8 @@ def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
     for n, i in enumerate(source.items):
         if isinstance(i, Star):
             index = Unknown("an index of a loop of unknown length", "index", "int", places=here(site))
+            if len(source.items) == 1 and source.rest is None and first == 0:
+                index.below = as_dim(length(it, args.pos[0], site))
             out.append(Star(tuple(Seq("tuple", [index, v]) for v in i.items)))
         elif any(isinstance(o, Star) for o in out):
             out.append(Seq("tuple", [Unknown("an index behind a loop of unknown length", "index", "int"), i]))

@@ -14,10 +14,11 @@ from auditor.frameworks.gathering import gather_matmul
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, dynamic_dims, dynamic_entry
 from auditor.graph_facts.compute import compute
-from auditor.graph_facts.declaration import Declaration, Declared, Dimension, names_of
+from auditor.graph_facts.declaration import Declaration, Declared, Dimension, names_given, names_of
 from auditor.graph_facts.evidence import why
 from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
+from auditor.joins import Absent
 from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.roles import is_cache_name, query_rank
@@ -94,6 +95,7 @@ def exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> 
     facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     name = text_of(args.kw.get("entrypoint_name", Const("main"))) or "*"
     export = Export(site, tuple(it.stack), name, facts, family_of([d.module for d in declarations]), it.conditions)
+    export.inputs, export.outputs = names_given(declarations)
     it.sinks.export(export)
     return export
 
@@ -230,7 +232,8 @@ def _pinned(it: Interpreter, query: Fact[Query], given: Value, site: Site) -> Fa
     places = tuple(dict.fromkeys((*query.evidence, place, *(p.place() for p in given.places))))
     widths: set[int] = set()
     configs = [v for _, v in given.entries.values()] if isinstance(given, Mapping) else []
-    for config in configs:
+    # one that only some rounds of a loop have made counts: the graph is compiled for no other
+    for config in (c for v in configs for c in (v.options if isinstance(v, Union) else (v,)) if type(c) is not Absent):
         entries = [(text_of(k) or "", v) for k, v in config.entries.values()] if isinstance(config, Mapping) else []
         ranked = sorted((query_rank(n), n, v) for n, v in entries if query_rank(n) < 1000 and not is_cache_name(n))
         shape = [size(d) for d in iterate(it, ranked[0][2], site).items] if ranked else []

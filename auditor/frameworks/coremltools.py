@@ -15,7 +15,7 @@ from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, called, forward_of, parameter_names
 from auditor.frameworks.torch_jit import traced_with
 from auditor.graph_facts.compute import compute
-from auditor.graph_facts.declaration import Declaration, Declared, Dimension
+from auditor.graph_facts.declaration import Declaration, Declared, Dimension, names_given
 from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
@@ -59,6 +59,7 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     declarations = [declare(it, option, args, site) for option in options]
     facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     export = Export(site, tuple(it.stack), "main", facts, family_of([d.module for d in declarations]), it.conditions)
+    export.inputs, export.outputs = names_given(declarations)
     written = args.kw.get("package_dir")
     if written is not None and not (isinstance(written, Const) and written.value is None):
         export.bundle = format_value(written, "", None)

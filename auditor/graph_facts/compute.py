@@ -25,7 +25,7 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     query_input = query_among(others)
     query = query_fact(d, query_input)
     recurrent = recurrent_inputs([(i.name, i.value) for i in others if i is not query_input])
-    recurrent |= carried_states(d, others, query_input)
+    recurrent = {**carried_states(d, others, query_input), **recurrent}
     if not reads_tokens(query_input):
         recurrent = {}  # what a network of frames or samples carries along makes it no decoder
     if not d.state_names and not recurrent and not may_hold_state(d.module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as AbcMapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor.places import Site
@@ -80,3 +81,10 @@ def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
     if isinstance(value, Unknown):
         return value
     return Unknown("the names are not known", places=value.places)
+
+
+def names_given(declarations: Sequence[Declaration]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of inputs and outputs, where all declarations of a graph agree on them."""
+    inputs = {d.input_names or tuple(i.name for i in d.inputs) for d in declarations}
+    outputs = {d.output_names or () for d in declarations}
+    return inputs.pop() if len(inputs) == 1 else (), outputs.pop() if len(outputs) == 1 else ()

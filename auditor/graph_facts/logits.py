@@ -24,6 +24,10 @@ def logits_fact(it: Interpreter, d: Declaration, outcome: Outcome, q: Declared |
     """What the logits have rows for; `concrete`: `forward` was run on the declared width, not on a symbolic one."""
     if outcome.reason is not None:
         reason, places = why(outcome.reason, d.site)
+        names = d.output_names or ()
+        one_row = _one_row(d, names[0], outcome.reason, outcome) if len(names) == 1 else None
+        if one_row is not None:
+            return one_row
         return _by_name(d) or Fact.unknown(reason, *places)
     name, value = _logits_output(d, outcome.outputs)
     if value is None:
@@ -53,6 +57,9 @@ def _logits_of(
     d: Declaration, name: str, value: Value, q: Declared | None, concrete: bool, outcome: Outcome
 ) -> Fact[Logits]:
     flags = value.flags
+    one_row = _one_row(d, name, value, outcome)
+    if one_row is not None:
+        return one_row
     if not isinstance(value, Tensor):
         cause = value if isinstance(value, Unknown) else Unknown("an output that is no tensor", places=value.places)
         reason, places = why(cause, d.site)
@@ -80,6 +87,14 @@ def _logits_of(
     if not is_logits:
         return Fact(Logits.NONE, places, flags=flags)
     return _rows(d, value, places, concrete, q)
+
+
+def _one_row(d: Declaration, name: str, value: Value, outcome: Outcome) -> Fact[Logits] | None:
+    """`LAST` for logits by name that could not be followed, when only one row of something goes into them."""
+    found = outcome.events.last_rows.get(id(value))
+    if found is None or not is_logits_name(name):
+        return None
+    return Fact(Logits.LAST, (d.site.place("export call"), found[1].place("one row is left here")), flags=value.flags)
 
 
 def _by_name(d: Declaration) -> Fact[Logits] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from auditor.forward import Outcome
 from auditor.graph_facts.declaration import Declaration, Declared
@@ -74,11 +75,13 @@ def states_fact(
     states = []
     for name in names:
         source = declared.get(by_input.get(name, ""))
-        states.append(_state(d, name, source, outcome))
+        state = _state(d, name, source, outcome)
+        told = recurrent.get(name, Role.UNKNOWN) if state.role is Role.UNKNOWN else Role.UNKNOWN
+        states.append(state if told is Role.UNKNOWN else replace(state, role=told, reason=""))
     bound_to = [declared[i] for i in (*by_input.values(), *recurrent) if i in declared]
-    known = {i.parameter or i.name for i in bound_to} | set(names)
+    known = {i.parameter or i.name for i in bound_to} | {s for n in names for s in (n, _buffer(n))}
     undeclared = [s for n, s in written.items() if n not in known and s.role in _WRITABLE and not _comes_out(d, n)]
-    left = [n for n in names if n not in by_input and n not in written]
+    left = [n for n in names if n not in by_input and n not in written and _buffer(n) not in written]
     if len(undeclared) > len(left):
         states += [_undeclared(d, s, outcome) for s in undeclared]
     states += _through_outputs(d, outcome, {*by_input.values(), *recurrent})
@@ -89,6 +92,11 @@ def states_fact(
             states.append(State(n, role, evidence(d.site, value), reason, tuple(map(str, shape))))
     flags = merge_flags([v for v in (d.state_source,) if v is not None])
     return Fact(tuple(states), evidence(d.site, d.state_source), flags=flags)
+
+
+def _buffer(state: str) -> str:
+    """The buffer that a state by its qualified name is: `model.layers.0.k_cache`."""
+    return state.rpartition(".")[2]
 
 
 def _comes_out(d: Declaration, name: str) -> bool:
@@ -152,7 +160,7 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome)
             reason = f"neither the name `{name}` nor its shape says what the state holds"
     if role is Role.KV_UNIFIED and _latent(d, name):
         role = Role.MLA_LATENT
-    mine = {name, source.name, source.parameter} if source is not None else {name}
+    mine = {name, source.name, source.parameter} if source is not None else {name, _buffer(name)}
     moved = next((w for w in outcome.events.writes if w.storage.name in mine and w.whole and w.own), None)
     if moved is not None and role.is_kv:
         role, reason = (

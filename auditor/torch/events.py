@@ -43,7 +43,7 @@ class Events:
 
     `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
     and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
-    of it was looked up.
+    of it was looked up. `last_rows` are the unknown values that are one row of another, with where it was taken.
     """
 
     example: Example | None = None
@@ -54,6 +54,7 @@ class Events:
     symbolic: bool = False
     started: int = field(default_factory=serial)
     outside: list[tuple[int, int]] = field(default_factory=list)
+    last_rows: dict[int, tuple[Value, Site]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
     def bakes(self, value: Value, site: Site | None, what: str) -> Value | None:

@@ -12,6 +12,7 @@ from auditor.joins import present
 from auditor.objects import OBJECT, class_lookup, mro, unread_base
 from auditor.places import Site
 from auditor.roles import is_state_name
+from auditor.torch import last_row
 from auditor.torch.tensors import as_tensor
 from auditor.values import (
     NONE,
@@ -203,7 +204,9 @@ def _forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> V
         return Unknown(forward.reason, "forward()", "unread", places=forward.places or ((site,) if site else ()))
     result = it.call(forward, args, site)
     if isinstance(result, Unknown) and not result.kind:
+        given = result
         result = Unknown(result.reason, result.name, "unread", places=result.places, flags=result.flags)
+        last_row.go_on(it, given, result)
     return result
 
 
@@ -549,9 +552,25 @@ MODULE_DICT = NativeClass(
         "values": _dict_method("values"),
         "keys": _dict_method("keys"),
         "update": _dict_method("update"),
+        "__getattr__": lambda it, args, site: _dict_attribute(it, args, site),
+        "__setattr__": lambda it, args, site: _dict_setattr(it, args, site),
     },
     (MODULE,),
 )
+
+
+def _holds(args: Args) -> bool:
+    """Whether a dict of modules has the attribute in question as an entry."""
+    inner, name = _self(args).payload, text_of(args.pos[1])
+    return isinstance(inner, Mapping) and name is not None and inner.get(name) is not None
+
+
+def _dict_attribute(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return _dict_item(it, args, site) if site is not None and _holds(args) else _unseen(it, args, site)
+
+
+def _dict_setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return _set_entry(it, args, site) if _holds(args) else _setattr(it, args, site)
 
 
 def _set_entry(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -565,7 +584,12 @@ def _set_entry(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _parameter(it: Interpreter, args: Args, site: Site | None) -> Value:
     value = args.get(0, "data")
     t = as_tensor(value) if value is not None else None
-    return named_storage(t, "parameter", "parameter") if t is not None else Tensor(None, reason=Unknown("a parameter"))
+    if t is None:
+        return Tensor(None, reason=Unknown("a parameter"))
+    if t.shape is None and t.reason is not None:  # weights, wherever they come from, fit what they are combined with
+        why = t.reason
+        t = replace(t, reason=Unknown(why.reason, why.name, "data", places=why.places, flags=why.flags))
+    return named_storage(t, "parameter", "parameter")
 
 
 def _buffer(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -89,7 +89,7 @@ def test_an_outer_frame_takes_over_what_is_older_than_it() -> None:
         heap.touch(seq)
         seq.items.append(Const("c"))
     inner = heap.frames.pop()
-    heap.frames[-1].keep(inner)
+    heap.keep(heap.frames[-1], inner)
     heap.undo(heap.frames.pop())
     assert read(old) == ["a"]
     assert read(young) == ["b", "c"]

@@ -13,7 +13,8 @@ from auditor.interpreter import Interpreter
 from auditor.request import ScanRequest
 from auditor.scan import scan
 from auditor.values import Class, Env, Instance
-from rules.facts import FileResult, FileStatus, Graph, Query
+from rules.facts import FileResult, FileStatus, Graph, InvocationKind, Logits, Query
+from rules.verdict import Verdict, judge
 from tests.auditor.support import CORE_ML, EXPORTER, mutate, write
 
 SHARED = """\
@@ -190,3 +191,175 @@ def test_a_console_command_knows_of_no_program_that_a_script_has_saved(
     examiner.loader.programs = dict(saved)
     examiner.evaluate("", ("--other",), "export-ours")
     assert examiner.loader.programs == saved
+
+
+# -- what a run changes -----------------------------------------------------------------------------------------------
+
+USES_STATIC = ("None if args.static else", "None if shared.STATIC else")
+FIRST = "import shared\nfrom coreai_torch import TorchConverter\n"
+"""Another script, which may be run before."""
+
+
+def _is_static(graphs: dict[str, Graph], script: str = "b.py") -> bool:
+    """Whether the query of a script is static; its flag for that is not used."""
+    runs = [g for g in graphs.values() if g.script == script and g.invocation.kind is InvocationKind.DEFAULT]
+    found = {g.facts.query.value for g in runs}
+    assert len(found) == 1, graphs.keys()
+    (query,) = found
+    assert isinstance(query, Query)
+    return not query.dynamic
+
+
+REGISTRY = """\
+TABLE = {}
+
+
+def register(name):
+    def decorator(cls):
+        TABLE[name] = cls
+        return cls
+
+    return decorator
+"""
+HEADS = """\
+import torch
+from torch import nn
+from registry import register
+
+torch.manual_seed(0)
+
+
+@register("linear")
+class Head(nn.Linear):
+    pass
+"""
+
+
+@pytest.mark.parametrize("home", ["registry", "heads"])
+def test_a_table_that_modules_fill_has_what_the_run_itself_has_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    """One script meets the table through a module that takes it over, the other one by its heads."""
+    heads = HEADS if home == "registry" else REGISTRY + HEADS.replace("from registry import register\n", "")
+    model = f"from {home} import TABLE\ndef make(*args): return TABLE['linear'](*args)\ndef names(): return [*TABLE]\n"
+    before = "import heads\nimport model\nfrom coreai_torch import TorchConverter\nprint(model.names())\n"
+    uses = mutate("import model\nimport heads\n" + EXPORTER, ("nn.Linear(HIDDEN, VOCAB)", "model.make(HIDDEN, VOCAB)"))
+    without = mutate("import model\n" + EXPORTER, ("nn.Linear(HIDDEN, VOCAB)", "model.make(HIDDEN, VOCAB)"))
+    files = {"registry.py": REGISTRY, "heads.py": heads, "model.py": model, "a.py": before, "b.py": uses}
+    graphs, _ = _in_any_order(write(tmp_path / "tree", files | {"c.py": without}), monkeypatch)
+    assert graphs["b.py::main@model.aimodel"].facts.logits.value is Logits.ALL
+    if home == "registry":
+        assert graphs["c.py::main@model.aimodel"].facts.logits.value is None, "nothing is in the table there"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "shared.SETTINGS['static'] = True",
+        "shared.Settings.static = True",
+        "shared.one.static = True",
+        "shared.pick.static = True",
+        "shared.STATES.append(True)",
+        "shared.STATIC = True",
+        "shared.pick = lambda: True",
+    ],
+)
+@pytest.mark.parametrize("looked", ["", "print(shared.STATIC)\n"], ids=["", "looked"])
+def test_what_a_run_changes_in_a_module_is_not_changed_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, looked: str
+) -> None:
+    shared = """\
+SETTINGS = {"static": False}
+STATES = []
+
+
+class Settings:
+    static = False
+
+
+one = Settings()
+
+
+def pick():
+    return SETTINGS["static"] or Settings.static or one.static or bool(STATES) or pick.static
+
+
+pick.static = False
+STATIC = pick()
+"""
+    uses = mutate(
+        "import shared\n" + EXPORTER, ("None if args.static else", "None if shared.STATIC or shared.pick() else")
+    )
+    changes = f"{FIRST}{looked}{change}\nprint(shared.STATIC)\n"
+    files = {"shared.py": shared, "a.py": changes, "b.py": uses}
+    graphs, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    assert not _is_static(graphs)
+
+
+def test_an_attribute_of_a_function_that_one_script_sets_is_not_there_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uses = mutate("import shared\n" + EXPORTER, ("None if args.static else", "None if shared.pick.static else"))
+    changes = FIRST + "shared.pick.static = True\n"
+    files = {"shared.py": "def pick():\n    pass\n", "a.py": changes, "b.py": uses}
+    graphs, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    assert {g.facts.query.value for g in graphs.values()} == {None}
+
+
+@pytest.mark.parametrize(
+    "change", ["base.helper = lambda: True", "base.Base.static = True", "base.TABLE['static'] = True"]
+)
+@pytest.mark.parametrize("early", [True, False])
+def test_a_change_is_seen_by_the_modules_that_are_imported_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, early: bool
+) -> None:
+    """A module is made when it is imported, however late somebody looks for a name of it."""
+    base = "TABLE = {'static': False}\n\n\nclass Base:\n    static = False\n\n\ndef helper():\n    return False\n"
+    shared = "from base import TABLE, Base, helper\nSTATIC = helper() or Base.static or TABLE['static']\n"
+    lines = ["import base", "import shared", change] if early else ["import base", change, "import shared"]
+    uses = mutate("\n".join([*lines, EXPORTER]), USES_STATIC)
+    files = {"base.py": base, "shared.py": shared, "a.py": FIRST + "print(shared.STATIC)\n", "b.py": uses}
+    graphs, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    assert _is_static(graphs) is not early
+
+
+def test_a_function_of_a_library_that_one_script_replaces_is_what_it_was_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = "import outside\nSTATIC = outside.limit()\n"
+    replaces = mutate("import outside\noutside.limit = lambda: False\nimport shared\n" + EXPORTER, USES_STATIC)
+    uses = mutate("import shared\n" + EXPORTER, USES_STATIC)
+    files = {"shared.py": shared, "a.py": uses, "b.py": replaces}
+    graphs, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    assert not _is_static(graphs)
+    other = next(g.facts.query for g in graphs.values() if g.script == "a.py")
+    assert "outside" in other.reason, other
+
+
+def test_a_module_that_reads_the_command_line_does_so_in_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = "import sys\nSTATIC = '--static' in sys.argv\n"
+    uses = mutate("from handed_on import shared\n" + EXPORTER, USES_STATIC)
+    recipe = '[m]\nscript = "b.py"\nargs = ["--static"]\n'
+    files = {"shared.py": shared, "handed_on.py": "import shared\n", "b.py": uses, "recipe.toml": recipe}
+    graphs, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    found = {g.invocation.argv: g.facts.query.value for g in graphs.values()}
+    assert {argv: query.dynamic for argv, query in found.items() if query} == {(): True, ("--static",): False}
+
+
+def test_a_module_that_is_replaced_before_its_import_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another script has imported the one of the tree."""
+    fake = "import sys\nimport types\nsys.modules['shared'] = types.SimpleNamespace(STATIC=True)\nimport shared\n"
+    shared = "STATIC = False\n"
+    files = {
+        "shared.py": shared,
+        "a.py": FIRST + "print(shared.STATIC)\n",
+        "b.py": mutate(fake + EXPORTER, USES_STATIC),
+    }
+    graphs, _ = _in_any_order(write(tmp_path / "tree", files), monkeypatch)
+    judgements = [judge(g.facts) for g in graphs.values()]
+    assert judgements
+    assert all(j.verdict is not Verdict.ELIGIBLE for j in judgements), [j.says() for j in judgements]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, unknown_tensor
-from auditor.values import NONE, Args, Seq, Value, text_of
+from auditor.values import NONE, Args, Seq, Tensor, Value, merge_places, text_of
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -19,11 +20,30 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
     x, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
+    if x is not None and x.shape and weight is not None and weight.shape is None and is_parameter(weight):
+        made = result((*x.shape[:-1], _width(weight)), x, site=None)
+        made.places = merge_places(made.places, weight.places)
+        return made
     if x is None or weight is None or x.shape is None or weight.shape is None or len(weight.shape) != 2:
         return unknown_tensor(
             "a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None)
         )
     return result((*x.shape[:-1], weight.shape[0]), x, weight, site=None)
+
+
+def is_parameter(t: Tensor) -> bool:
+    return t.base is not None and t.base.role == "parameter"
+
+
+_widths: dict[int, tuple[Tensor, dims.Dim]] = {}
+
+
+def _width(weight: Tensor) -> dims.Dim:
+    """How many outputs a layer has whose weight nobody knows: one number for one weight."""
+    found = _widths.get(id(weight))
+    if found is None or found[0] is not weight:
+        found = _widths[id(weight)] = (weight, dims.symbol(dims.Atom("weight.shape[0]")))
+    return found[1]
 
 
 def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:

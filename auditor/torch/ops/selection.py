@@ -92,7 +92,7 @@ def split(it: Interpreter, args: Args, site: Site | None) -> Value:
         assert isinstance(whole, int)
         lengths_ = [each] * (whole // each) + ([whole % each] if whole % each else [])
         return Seq("tuple", [_part(t, axis, n, site) for n in lengths_])
-    return Seq("tuple", [Star((_part(t, axis, each, site),))])
+    return Seq("tuple", [Star((_part(t, axis, each, site),), count)])
 
 
 def chunk(it: Interpreter, args: Args, site: Site | None) -> Value:
