@@ -13,6 +13,7 @@ from auditor import operators
 from auditor.interpreter import MAX_DEPTH, Frame, Interpreter, RaiseSignal, Return
 from auditor.joins import join_all, union
 from auditor.places import Site
+from auditor.roles import words
 from auditor.syntax import names, parts, spelled
 from auditor.values import (
     NONE,
@@ -240,14 +241,36 @@ GRAPHS = frozenset(f"`{name}` of an exported program" for name in ("graph", "gra
 def operated(it: Interpreter, function: Value, args: Args, site: Site | None) -> None:
     """A graph of an exported program may be changed by a call: what it computes is then not what `forward` does.
 
-    Passes that rewrite a graph and mean the same are common; what has looked for the outputs, or cannot be read, may
-    mean another thing.
+    Passes that rewrite a graph and mean the same are common; what has looked for the outputs, makes an operation that
+    takes rows out of others, or cannot be read, may mean another thing.
     """
     method = function.name.rpartition(".")[2] if _of_graph(function) else ""
     given = any(map(_of_graph, args.all())) and not method
     it.outputs_sought = it.outputs_sought or method == "output_node"
-    if given or (method in _EDITS and it.outputs_sought):
+    if given or (method in _EDITS and it.outputs_sought) or (method in _MAKES and _takes_rows(args)):
         _poisoned(it, site)
+
+
+_MAKES = frozenset({"call_function", "create_node"})
+_TAKING = frozenset(
+    {"slice", "select", "narrow", "index", "index_select", "gather", "mean", "sum", "amax", "max", "argmax", "topk"}
+    | {"cumsum", "roll", "flip", "select_scatter", "slice_scatter", "index_put", "zeros_like", "full_like"}
+)
+"""Operators whose result may have other rows than what goes in."""
+
+
+def _takes_rows(args: Args) -> bool:
+    """Whether a node is made of an operator that may take rows out of others.
+
+    One that works on the first axis does not (that of the layers or of the batch), nor one that begins at the start.
+    """
+    made = [v for v in args.all() if isinstance(v, (External, Native))]
+    name = (made[0].dotted if isinstance(made[0], External) else made[0].name) if made else ""
+    if _TAKING.isdisjoint(name.split(".")):
+        return False
+    given = next((v for v in args.all() if isinstance(v, Seq) and v.kind == "tuple"), None)
+    settings = [i.value for i in given.items[1:] if isinstance(i, Const)] if given is not None else []
+    return not any(type(s) is int and s == 0 for s in settings[:2])
 
 
 def edited(it: Interpreter, obj: Value, site: Site | None) -> None:
@@ -270,6 +293,20 @@ def _of_graph(v: Value) -> TypeGuard[Unknown]:
 def _poisoned(it: Interpreter, site: Site | None) -> None:
     places = (site,) if site is not None else ()
     it.poison = it.poison or Unknown("the graph of an exported program is edited", places=places)
+
+
+_PATCHES = frozenset({"patch", "patches", "patched", "patching", "monkey", "monkeypatch", "hijack"})
+_REPLACES = frozenset({"apply", "inject", "override", "replace", "swap"})
+
+
+def says_it_patches(dotted: str, args: Args) -> bool:
+    """Whether a function that nobody can read says by its name that it changes the code of others.
+
+    `apply_fused_kernels()` is given nothing that it could work on, so that it works on what is there.
+    """
+    said = words(dotted.rpartition(".")[2])
+    alone = not args.pos and len(said) > 1 and said[0] in _REPLACES
+    return "()" not in dotted and (alone or not _PATCHES.isdisjoint(words(dotted)))
 
 
 def _written_unread(it: Interpreter, values: Iterable[Value], reason: str, site: Site, in_place: bool = False) -> None:

@@ -12,9 +12,9 @@ from auditor.dims import Atom, Dim
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
 from auditor.places import Site
 from auditor.rounds import Parts
-from auditor.torch.events import INPUT, Events, Example
+from auditor.torch.events import Events, Example
 from auditor.torch.modules import call_module, walk
-from auditor.torch.rows import parts
+from auditor.torch.rows import INPUT, parts, unblended
 from auditor.values import Args, Instance, Mapping, Seq, Storage, Tensor, Union, Unknown, Value, text_of
 
 
@@ -35,6 +35,11 @@ class Outcome:
     outputs: tuple[tuple[str, Value], ...]
     events: Events
     reason: Unknown | None = None
+
+    def unblended(self) -> Outcome:
+        """The same, where rows of the query are mixed by way of a state that is there for it."""
+        events = replace(self.events, writes=[replace(w, blended="") for w in self.events.writes])
+        return replace(self, outputs=tuple((n, unblended(v)) for n, v in self.outputs), events=events)
 
 
 QUERY = Atom("q", query=True, minimum=2, flexible=True)
@@ -174,11 +179,12 @@ def symbolic(
         shape=tuple(shape),
         base=Storage(name, "input", watched=not rows and not value.dtype.startswith("int"), shape=tuple(shape)),
         cuts=(),
-        tags=frozenset({INPUT}) if traced else frozenset(),
+        tags=_OF_INPUT,
         data=None,
     )
 
 
+_OF_INPUT = frozenset({INPUT})
 _atoms: dict[str, Atom] = {}
 
 

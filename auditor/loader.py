@@ -413,7 +413,7 @@ class Loader:
     def call_external(
         self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None
     ) -> Value:
-        from auditor.calls import handed, spoil, unread
+        from auditor.calls import handed, says_it_patches, spoil, unread
         from auditor.torch.modules import find_module, kept_module, unknown_module
 
         dotted = function.dotted
@@ -446,6 +446,10 @@ class Loader:
         missing = self._reason(function)
         spoil(it, args, Unknown(missing, places=function.places or ((site,) if site else ())))
         it.may_raise("Exception")
+        if it.events is None and says_it_patches(dotted, args):
+            it.poison = it.poison or Unknown(
+                f"{missing}, and may replace what layers call", places=(site,) if site else ()
+            )
         return unread(it, Unknown(missing, dotted, places=function.places or ((site,) if site else ())), args, site)
 
     def lacking(self, top: str) -> str:

@@ -20,11 +20,13 @@ from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
 from auditor.joins import Absent
 from auditor.objects import OBJECT
+from auditor.operators import truth
 from auditor.places import Site
 from auditor.roles import is_cache_name, query_rank
 from auditor.sinks import Export
 from auditor.torch.layers import Forward, Shaper, attribute, layer
 from auditor.torch.ops.products import attention
+from auditor.torch.rows import blended
 from auditor.torch.tensors import as_tensor, result, size, sizes, unknown_tensor
 from auditor.values import (
     NONE,
@@ -174,6 +176,18 @@ def _label(v: Value) -> str:
     return text_of(v.attrs["name"]) or "" if isinstance(v, Instance) and "name" in v.attrs else ""
 
 
+def _register_lowering(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`register_torch_lowering("aten::linear.default", allow_override=True)`: layers do another thing."""
+    converter, name = args.pos[0], text_of(args.get(1, "qualified_name") or NONE)
+    override = args.get(2, "allow_override")
+    if override is not None and truth(override) is not False and (name or "aten::").startswith("aten::"):
+        cause = Unknown(f"the lowering of `{name or '?'}` is replaced", places=(site,) if site else ())
+        it.poison = it.poison or cause
+        if isinstance(converter, Instance) and isinstance(converter.payload, Staged):
+            converter.payload.changed(cause)
+    return Native("register", lambda it, inner, site: inner.pos[0])
+
+
 def _to_coreai(it: Interpreter, args: Args, site: Site | None) -> Value:
     converter = args.pos[0]
     staged = converter.payload if isinstance(converter, Instance) else None
@@ -263,6 +277,7 @@ CONVERTER = NativeClass(
         "add_exported_program": _add_exported_program,
         "add_pytorch_module": _add_pytorch_module,
         "to_coreai": _to_coreai,
+        "register_torch_lowering": _register_lowering,
         "__getattr__": _quiet,
     },
     (OBJECT,),
@@ -298,8 +313,9 @@ def _kernel(it: Interpreter, args: Args, site: Site | None) -> Value:
         if target is None:
             made = unknown_tensor("a kernel whose result shape is not known", site, *inputs)
         rows = rows or target is None or any(map(dims.depends_on_query, target))
-        room = room or (target is not None and _holds_rows(target, inputs))
-        outputs.append(made)
+        holds = target is not None and _holds_rows(target, inputs)
+        room = room or holds
+        outputs.append(blended(made, site, holds))  # that there is room for the rows does not say that they are filled
     takes_rows = any(t.shape is not None and any(dims.depends_on_query(d) for d in t.shape) for t in inputs)
     squeezed = any("one-row" in t.tags or t.cuts for t in inputs)
     if it.events is not None and not rows and (squeezed or (takes_rows and not room)):

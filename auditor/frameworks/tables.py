@@ -13,7 +13,7 @@ from typing import Any
 class Tables:
     """The union of all framework files. `words` are what a file must contain to have to do with an export, and `calls`
     pairs of such words and of those that it needs beside them to export by itself; `exporters` are the console scripts
-    that export."""
+    that export; `passes` are those that coremltools has."""
 
     packages: frozenset[str]
     words: tuple[str, ...]
@@ -22,6 +22,7 @@ class Tables:
     keeps_module: frozenset[str]
     holds_module: frozenset[str]
     keeps_model: frozenset[str]
+    passes: frozenset[str]
     harmless: frozenset[str]
     data: frozenset[str]
     layers: tuple[dict[str, Any], ...]
@@ -49,6 +50,9 @@ def tables() -> Tables:
         frozenset(union("keeps_module")),
         frozenset(union("holds_module")),
         frozenset(union("keeps_model")),
+        frozenset(
+            f"{space}::{name}" for d in data for space, text in d.get("passes", {}).items() for name in text.split()
+        ),
         frozenset(union("harmless")),
         frozenset(union("data")),
         tuple(layer for d in data for layer in d.get("layer", ())),

@@ -15,7 +15,7 @@ from auditor.objects import mro
 from auditor.roles import LOGIT_NAMES, is_logits_name, no_logits_name, words
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
-from auditor.torch.rows import NOT_THE_QUERYS
+from auditor.torch.rows import BLENDED, INPUT, NOT_THE_QUERYS
 from auditor.values import Instance, Tensor, Union, Unknown, Value
 from rules.facts import Fact, Logits, Place
 
@@ -76,8 +76,10 @@ def _logits_of(
     value = replace(value, shape=_channels_last(value.shape))
     assert value.shape is not None
     split = sum(bool(set(words(n)) & LOGIT_NAMES) for n in d.output_names or ()) > 1  # the vocabulary in parts
-    token = _of_embeddings(d.module, value.shape[-1]) if not split else None
-    is_logits = token if token is False or (token and not words(name)) else _is_logits(name, value, q)
+    told = _of_embeddings(d.module, value.shape[-1]) if not split else set()
+    is_logits = False if told == {False} else _is_logits(name, value, q) if words(name) or not told else True
+    if len(told) == 2:
+        is_logits = None
     if is_logits is None:
         return Fact.unknown(
             f"whether the output `{name or 'of forward'}` of width {value.shape[-1]} holds logits or hidden states",
@@ -86,6 +88,12 @@ def _logits_of(
         )
     if not is_logits:
         return Fact(Logits.NONE, places, flags=flags)
+    if INPUT not in value.tags:
+        return Fact.unknown("the output is not seen to be computed from what goes in", *places, flags=flags)
+    alone = outcome.events.alone
+    if alone is not None and not has_one_row(q):
+        reason = "attention sees the rows of the query only, and none that the cache holds"
+        return Fact.unknown(reason, *places, alone.place(), flags=flags)
     return _rows(d, value, places, concrete, q)
 
 
@@ -111,12 +119,11 @@ def _by_name(d: Declaration) -> Fact[Logits] | None:
 _HIDDEN_NAMES = {"hidden", "embed", "embeds", "embeddings", "features", "feat", "latent", "states", "h", "out", "lm"}
 
 
-def _of_embeddings(module: Value, width: dims.Dim) -> bool | None:
-    """What the embeddings say of a width: a vocabulary (True), hidden states, whatever their name (False), or none."""
+def _of_embeddings(module: Value, width: dims.Dim) -> set[bool]:
+    """What the embeddings say of a width: a vocabulary (True), hidden states, whatever their name (False), or both."""
     found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
-    hidden = any(attribute(m, "embedding_dim") == width for m in found)
-    vocabulary = any(attribute(m, "num_embeddings") == width for m in found)
-    return None if hidden == vocabulary else vocabulary
+    kinds = {True: "num_embeddings", False: "embedding_dim"}
+    return {kind for kind, name in kinds.items() if any(attribute(m, name) == width for m in found)}
 
 
 def _channels_last(shape: tuple[dims.Dim, ...]) -> tuple[dims.Dim, ...]:
@@ -173,6 +180,12 @@ def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bo
         return Fact.unknown("with a query of one row nobody can tell whether all rows are kept", *places)
     if "mixed-rows" in value.tags and not has_one_row(q):
         return Fact.unknown("one row of the query goes into all rows of the output", *places, *cuts, flags=value.flags)
+    if query_dim() in rows and BLENDED in value.tags and not has_one_row(q):
+        reason = (
+            "rows of the query are mixed, or come out of a buffer that a kernel may fill: "
+            "one forward over S rows may not be S forwards over one row"
+        )
+        return Fact.unknown(reason, *places, *cuts, flags=value.flags)
     if query_dim() in rows and value.tags & NOT_THE_QUERYS:
         reason = "rows of the output are masked, moved or written in part: they may not be those of the query"
         return Fact.unknown(reason, *places, *cuts, flags=value.flags)

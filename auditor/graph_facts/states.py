@@ -45,6 +45,13 @@ def carried_states(d: Declaration, others: Sequence[Declared], q: Declared | Non
     }
 
 
+def is_recurrent(d: Declaration, recurrent: dict[str, Role], outcome: Outcome) -> bool:
+    """Whether a state is said to be there for what one row takes from those before it, beside attention."""
+    names = d.state_names if isinstance(d.state_names, tuple) else ()
+    roles = {role_by_name(n) for n in (*names, *(w.storage.name for w in outcome.events.writes))}
+    return not roles.union(recurrent.values()).isdisjoint((Role.CONV, Role.RECURRENT))
+
+
 def may_hold_state(module: Value) -> bool:
     """Whether a buffer of the module is named like a state: such buffers become states when `forward` writes them."""
     if not isinstance(module, Instance):
@@ -170,6 +177,9 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome)
     unclear = next((w for w in outcome.events.writes if w.storage.name in mine and w.unclear), None)
     if unclear is not None and role.is_kv:
         role, reason = Role.UNKNOWN, f"`{name}` {unclear.unclear} ({unclear.site.place()})"
+    blended = next((w for w in outcome.events.writes if w.storage.name in mine and w.blended), None)
+    if blended is not None and role.is_kv:
+        role, reason = Role.UNKNOWN, f"`{name}` {blended.blended} ({blended.site.place()})"
     places = evidence(d.site, d.state_source, source.value if source is not None else None)
     return State(name, role, places, reason, shape)
 

@@ -461,6 +461,19 @@ def _suppressed(default: Value | None) -> bool:
 
 
 def _default(it: Interpreter, option: Option) -> Value:
+    """What an option is that the command line does not give: an environment variable (click, typer) may say it."""
+    plain, named = _plain_default(it, option), option.settings.get("envvar", NONE)
+    if isinstance(named, Const) and named.value is None:
+        return plain
+    if option.choices:
+        return union([plain, *option.choices])
+    kind = "bool" if option.action in ("store_true", "boolean") else _kind(option)
+    reason = f"an environment variable (`envvar`) may say what `{option.flag}` is"
+    places = (option.site,) if option.site else ()
+    return union([plain, Unknown(reason, f"environ[{text_of(named) or '*'}]", kind, places=places)])
+
+
+def _plain_default(it: Interpreter, option: Option) -> Value:
     given = _default_of(option)
     if given is not None:
         if isinstance(given, Const) and isinstance(given.value, str) and "type" in option.settings:
@@ -487,11 +500,17 @@ def _required(option: Option) -> Value:
     choices = option.choices
     if choices:
         return union(choices)
-    kind = {"int": "int", "float": "float", "bool": "bool"}.get(_type_name(option), "str")
+    kind = _kind(option)
     if _type_name(option) == "path":
         return make_path("*")
     reason = f"`{option.flag}` has no default: the command line decides"
     return Unknown(reason, option.flag, kind, places=(option.site,) if option.site else ())
+
+
+def _kind(option: Option) -> str:
+    """The Python type of an option's value, as an `Unknown.kind`."""
+    name = _type_name(option)
+    return name if name in ("int", "float", "bool") else "str"
 
 
 def _type_name(option: Option) -> str:

@@ -59,6 +59,7 @@ class Declared:
     default: Value | None
     names: tuple[str, ...]
     callback: Value | None = None
+    envvar: Value | None = None
 
 
 # -- running ----------------------------------------------------------------------------------------------------
@@ -156,6 +157,11 @@ def _words(it: Interpreter) -> tuple[str, ...]:
 
 def _call(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`command()` and `command.main(args)`."""
+    obj, prefix = args.pos[0], args.kw.get("auto_envvar_prefix")
+    payload = obj.payload if isinstance(obj, Instance) else None
+    for command in (*getattr(payload, "commands", ()), getattr(payload, "start", payload)):
+        if prefix is not None and isinstance(command, Command):
+            _set_defaults(command, Mapping({("str", "auto_envvar_prefix"): (NONE, prefix)}))
     given = args.get(1, "args")
     if given is None or (isinstance(given, Const) and given.value is None):
         return _start(it, args.pos[0], _words(it), site)
@@ -213,6 +219,8 @@ def _option(
     settings: dict[str, Value] = {} if default is None else {"default": default}
     if declared is not None and declared.callback is not None:
         settings["callback"] = declared.callback
+    if declared is not None and declared.envvar is not None:
+        settings["envvar"] = declared.envvar
     action = "store"
     kind = _last_name(_bare(annotation)) if annotation is not None else ""
     if kind == "bool" or (isinstance(default, Const) and isinstance(default.value, bool)):
@@ -282,7 +290,8 @@ def _declare(argument: bool) -> Native:
             default = None  # inside `Annotated` the names come first, and the default stands in the signature
         if "default_factory" in args.kw:
             default = it.call(args.kw["default_factory"], Args(), site)
-        return Instance(OBJECT, payload=Declared(argument, default, tuple(names), args.kw.get("callback")))
+        callback, envvar = args.kw.get("callback"), args.kw.get("envvar")
+        return Instance(OBJECT, payload=Declared(argument, default, tuple(names), callback, envvar))
 
     return Native("Argument" if argument else "Option", run)
 
@@ -457,9 +466,12 @@ def _command(group: bool) -> Native:
 
 
 def _set_defaults(command: Command, settings: Value | None) -> None:
-    """`context_settings={"default_map": {...}}`."""
+    """`context_settings={"default_map": {...}, "auto_envvar_prefix": "NAME"}`."""
     given = settings.get("default_map") if isinstance(settings, Mapping) else None
+    prefix = settings.get("auto_envvar_prefix") if isinstance(settings, Mapping) else None
     for option in command.options or ():
+        if prefix is not None:
+            option.settings.setdefault("envvar", prefix)
         if isinstance(given, Mapping) and (default := given.get(option.dest)) is not None:
             option.settings["default"] = default
 

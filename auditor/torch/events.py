@@ -9,22 +9,20 @@ from auditor import dims, operators
 from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch.rows import root
+from auditor.torch.rows import BLENDED, INPUT, root
 from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Unknown, Value, as_dim, merge_places, serial
 from rules.facts import Role
 
 Example = Mapping[dims.Atom, int]
 """What the flexible dimensions of the inputs were when the model was traced, as far as it is known."""
 
-INPUT = "input"
-"""The tag of what is computed from an input of a traced graph."""
-
 
 @dataclass(frozen=True, slots=True)
 class Write:
     """An in-place write. `wraps`: a remainder went into the position; `own`: the value comes from the storage.
 
-    `unclear` says why nobody can tell which rows hold what after the write.
+    `unclear` says why nobody can tell which rows hold what after the write, `blended` why a row that is written
+    would be another one had the rows of the query gone in one by one.
     """
 
     storage: Storage
@@ -33,6 +31,7 @@ class Write:
     whole: bool
     own: bool = False
     unclear: str = ""
+    blended: str = ""
 
 
 @dataclass(slots=True)
@@ -40,6 +39,8 @@ class Events:
     """`example` is set when `torch.jit.trace` records the operations.
 
     A Python number that is made of a dimension or of a tensor is then a constant, and a branch on one is taken once.
+
+    `alone` is where attention saw the rows of the query only; None once it has seen others.
 
     `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
     and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
@@ -51,6 +52,8 @@ class Events:
     row_kernels: list[tuple[Site, str]] = field(default_factory=list)
     baked: list[tuple[Site, str]] = field(default_factory=list)
     experts: list[Site] = field(default_factory=list)
+    alone: Site | None = None
+    _cached: bool = False
     symbolic: bool = False
     started: int = field(default_factory=serial)
     outside: list[tuple[int, int]] = field(default_factory=list)
@@ -116,7 +119,26 @@ class Events:
         unclear = unclear or _unclear(target, key, value, whole)
         if not unclear and self.symbolic and not whole and key is not None and _as_ever(value):
             unclear = "is written in as many rows whatever the query"
-        self.writes.append(Write(target.base, site, wraps, whole, own, unclear))
+        blended = self._blended(target.base, value) if self.symbolic and not whole else ""
+        self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended))
+
+    def _blended(self, storage: Storage, value: Value | None) -> str:
+        """Why rows that are written are not those of the query alone.
+
+        What attention has read of a storage is in all that comes after it, so that only the first write tells.
+        """
+        if not isinstance(value, Tensor):
+            return ""
+        if BLENDED in value.tags:
+            return "takes rows of the query that were mixed among themselves"
+        if storage.tag in value.tags and all(w.storage.name != storage.name for w in self.writes):
+            return "takes rows that are computed from those that it held before"
+        return ""
+
+    def attended(self, site: Site, alone: bool) -> None:
+        """Attention over as many rows as the query has (`alone`), or over those of a cache."""
+        self._cached = self._cached or not alone
+        self.alone = None if self._cached else self.alone or site
 
     def kept(self, name: str, site: Site) -> None:
         """Something that was there before `forward` ran is another tensor afterwards."""

@@ -12,6 +12,7 @@ from auditor.torch import rows
 from auditor.torch.modules import MODULE
 from auditor.torch.ops import convolution, elementwise, views
 from auditor.torch.ops.op import Op
+from auditor.torch.shapes import Shape
 from auditor.torch.tensors import OWN_TAGS, as_tensor, result, size, unknown_tensor
 from auditor.values import NONE, Args, Const, Instance, NativeClass, Seq, Storage, Tensor, Union, Value
 
@@ -113,10 +114,10 @@ def _convolution(spatial: int, transposed: bool = False) -> Forward:
         kernel, stride = _each(obj, "kernel_size", spatial, 1), _each(obj, "stride", spatial, 1)
         padding, dilation = _each(obj, "padding", spatial, 0), _each(obj, "dilation", spatial, 1)
         if isinstance(p := obj.attrs.get("padding"), Const) and p.value == "same":
-            return result((*x.shape[: -spatial - 1], channels, *x.shape[-spatial:]), x, site=None)
-        return result(
-            convolution.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed), x, site=None
-        )
+            shape: Shape = (*x.shape[: -spatial - 1], channels, *x.shape[-spatial:])
+        else:
+            shape = convolution.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed)
+        return rows.convolved(result(shape, x, site=None), x, kernel, site)
 
     return forward
 
@@ -148,14 +149,9 @@ def _pool(spatial: int) -> Forward:
         kernel = _each(obj, "kernel_size", spatial, 1)
         stride = _each(obj, "stride", spatial, 0)
         stride = [k if s == 0 else s for k, s in zip(kernel, stride, strict=True)]
-        channels = x.shape[-spatial - 1]
-        return result(
-            convolution.convolved_shape(
-                x.shape, channels, kernel, stride, _each(obj, "padding", spatial, 0), [1] * spatial, False
-            ),
-            x,
-            site=None,
-        )
+        channels, padding = x.shape[-spatial - 1], _each(obj, "padding", spatial, 0)
+        shape = convolution.convolved_shape(x.shape, channels, kernel, stride, padding, [1] * spatial, False)
+        return rows.convolved(result(shape, x, site=None), x, kernel, site)
 
     return forward
 

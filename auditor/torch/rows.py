@@ -1,23 +1,30 @@
 """Whether the rows of a tensor are still those of the query, one for one: masked, moved and overwritten rows are not.
 
-A shape says how many rows there are, not whose. Two tags say the rest: `MASK` is on what compares positions, `OTHER` on
-what has such a mask in it, or has its rows permuted, shifted or set in part. Attention and a residual sum with a tensor
-that has its own rows give a row back what it needs, and `OTHER` ends there.
+A shape says how many rows there are, not whose. Three tags say the rest: `MASK` is on what compares positions, `OTHER`
+on what has such a mask in it, or has its rows permuted, shifted or set in part. Attention and a residual sum with a
+tensor that has its own rows give a row back what it needs, and `OTHER` ends there. `BLENDED` is on what has rows of the
+query mixed among themselves (a product over them, a convolution along them, a running sum), and never ends: one forward
+over S rows and S forwards over one row give different results then, whatever is added to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
+from auditor.places import Site
 from auditor.torch.shapes import Shape, normal
 from auditor.torch.tensors import tagged
-from auditor.values import Const, Seq, Tensor, Union, Value
+from auditor.values import Const, Seq, Tensor, Union, Value, merge_places
 
-MASK, OTHER, FLIPPED = "row-mask", "other-rows", "flipped-rows"
+MASK, OTHER, FLIPPED, BLENDED = "row-mask", "other-rows", "flipped-rows", "blended-rows"
 NOT_THE_QUERYS = frozenset({OTHER, FLIPPED})
+INPUT = "input"
+"""The tag of what is computed from an input of the graph."""
+_WRITTEN = frozenset({OTHER, FLIPPED, BLENDED, INPUT})
 _WIDE = "wide-mask"
 _NUMBERS = ("int", "uint", "bool")
 
@@ -25,6 +32,29 @@ _NUMBERS = ("int", "uint", "bool")
 def has_rows(t: Value) -> bool:
     """Whether a value is a tensor with a row for each row of the query."""
     return isinstance(t, Tensor) and t.shape is not None and any(map(dims.depends_on_query, t.shape))
+
+
+def is_query(d: Dim) -> bool:
+    """Whether a dimension is the query length itself: as many rows as go in, and none that a cache kept."""
+    if not isinstance(d, dims.Poly) or len(d.terms) != 1:
+        return False
+    atoms, count = d.terms[0]
+    return count == 1 and len(atoms) == 1 and atoms[0].query and atoms[0].made is None
+
+
+def blended(made: Tensor, site: Site | None, when: bool = True) -> Tensor:
+    """Mark `made`: rows of the query are mixed in it, at `site`. Numbers (positions, indices) do not count."""
+    if when and not made.dtype.startswith(_NUMBERS):
+        made.tags = made.tags | {BLENDED}
+        made.places = merge_places(made.places, (site,) if site is not None else ())
+    return made
+
+
+def unblended(value: Value) -> Value:
+    """`value` without the mark that rows of the query are mixed in it."""
+    if isinstance(value, Union):
+        return replace(value, options=tuple(map(unblended, value.options)))
+    return replace(value, tags=value.tags - {BLENDED}) if isinstance(value, Tensor) else value
 
 
 def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
@@ -54,6 +84,13 @@ def masked(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
     return other(it, made, any(map(is_row_mask, operands)) and not all(map(is_row_mask, operands)))
 
 
+def scaled(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
+    """A product; with the number 0 it is 0 whatever goes in."""
+    if any(isinstance(v, Const) and v.value == 0 for v in operands):
+        made.tags = made.tags - {INPUT}
+    return masked(it, made, *operands)
+
+
 def other(it: Interpreter, made: Tensor, when: bool = True) -> Tensor:
     """Mark `made`: its rows are others than the query's. Numbers (positions, indices) do not count.
 
@@ -79,11 +116,27 @@ def mixed(made: Tensor) -> Tensor:
     return made
 
 
-def multiplied(made: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """A product of matrices: with a weight the rows stay, with anything else they are mixed."""
+def multiplied(made: Tensor, a: Tensor, b: Tensor, site: Site | None) -> Tensor:
+    """A product of matrices: with a weight the rows stay, with anything else they are mixed.
+
+    A sum over as many rows as the query has leaves out those of a cache, unless its factors are cut out of more: then
+    it is a part of an attention that has the cache in another part.
+    """
     flexible = b.shape is None or any(isinstance(d, dims.Poly) and d.flexible for d in b.shape)
     weight = b.shape is not None and len(b.shape) <= 2 and not flexible
-    return made if weight else mixed(made)
+    if weight:
+        return made
+    alone = a.shape is not None and is_query(a.shape[-1])
+    whole = a.of.shape[-1] if alone and a.of is not None and a.of.shape else 0
+    part = isinstance(whole, dims.Poly) and whole.flexible and not is_query(whole)
+    return blended(mixed(made), site, alone and not part)
+
+
+def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> Tensor:
+    """A convolution or pooling of the last axes of `x`: it mixes rows that lie along one where its kernel is wider."""
+    axes = (x.shape or ())[-len(kernel) :]
+    wide = any(k != 1 and dims.depends_on_query(d) for d, k in zip(axes, kernel, strict=False))
+    return blended(made, site, wide)
 
 
 def widened(t: Tensor, made: Tensor) -> Tensor:
@@ -93,8 +146,15 @@ def widened(t: Tensor, made: Tensor) -> Tensor:
     return made
 
 
-def along(it: Interpreter, made: Tensor, t: Tensor, axis: Value | None, default: int | None = None) -> Tensor:
-    """An operation that moves or mixes what lies along `axis`; without one, all of it."""
+def along(
+    it: Interpreter,
+    made: Tensor,
+    t: Tensor,
+    axis: Value | None,
+    default: int | None = None,
+    blends: Site | None = None,
+) -> Tensor:
+    """An operation that moves what lies along `axis`, or mixes it at `blends`; without an axis, all of it."""
     if t.shape is None:
         return made
     given = axis.items if isinstance(axis, Seq) else [axis] if axis is not None else []
@@ -104,7 +164,23 @@ def along(it: Interpreter, made: Tensor, t: Tensor, axis: Value | None, default:
     if given and len(numbers) < len(given):
         return made
     axes = [normal(n, len(t.shape)) for n in numbers] or range(len(t.shape))
-    return other(it, made, any(n < len(t.shape) and dims.depends_on_query(t.shape[n]) for n in axes))
+    lengths = [t.shape[n] for n in axes if n < len(t.shape)]
+    made = blended(made, blends, blends is not None and any(map(is_query, lengths)))
+    return other(it, made, any(map(dims.depends_on_query, lengths)))
+
+
+def joined(made: Tensor, lengths: list[Dim], site: Site | None) -> Tensor:
+    """Parts of these lengths, one behind another along the rows: some of the query's come behind others that went in.
+
+    A cache before them has a length of its own; a fixed number of rows in front moves them all by as many.
+    """
+    shifted = isinstance(lengths[0], int) and lengths[0] > 0 and any(map(_cut_short, lengths[1:]))
+    return blended(made, site, shifted)
+
+
+def _cut_short(d: Dim) -> bool:
+    """Whether a length is that of the query less a fixed number of rows."""
+    return isinstance(d, dims.Poly) and len(d.terms) == 2 and any(c < 0 and not m for m, c in d.terms) and d.query
 
 
 def flipped(it: Interpreter, made: Tensor, t: Tensor, axis: Value | None) -> Tensor:
@@ -126,7 +202,7 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
     """`part` of `t` (all of it when None) was written in place, by something with these `tags`."""
     whole = root(t)
     part = part if part is not None else t
-    marks = tags & NOT_THE_QUERYS
+    marks = tags & _WRITTEN
     mark = OTHER if it.events is not None and it.events.writes else MASK
     if has_rows(whole) and not whole.dtype.startswith(_NUMBERS):
         assert whole.shape is not None

@@ -125,6 +125,20 @@ def matmul(a: Shape, b: Shape) -> Shape:
     return (*batch, a[-2], b[-1])
 
 
+def summed_over(equation: str, operands: Sequence[Shape]) -> list[Dim]:
+    """The dimensions that an einsum sums over, with a product of two operands or more."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if not arrow or len(terms) != len(operands) or "." in left:
+        return []
+    return [
+        shape[n]
+        for term, shape in zip(terms, operands, strict=True)
+        for n, letter in enumerate(term)
+        if letter not in right and left.count(letter) > 1 and n < len(shape)
+    ]
+
+
 def einsum(equation: str, operands: Sequence[Shape]) -> Shape | None:
     """The result shape of an explicit or implicit einsum; None when the equation is not understood."""
     equation = equation.replace(" ", "")

@@ -184,6 +184,16 @@ COMMANDS = {
         "PIN = False\n\n\n@click.group()\n@click.option('--static/--dynamic', default=True)\ndef app(static):\n"
         "    global PIN\n    PIN = static\n\n\n@app.command()\ndef main():\n" + PINNED
     ),
+    "click: an environment variable": _click('@click.option("--static", is_flag=True, envvar="STATIC_IDS")'),
+    "click: environment variables by a prefix": _click(
+        '@click.option("--static", is_flag=True)', call='main(auto_envvar_prefix="EXPORT")'
+    ),
+    "click: the same in the settings": _click(
+        '@click.option("--static", is_flag=True)',
+        command='@click.command(context_settings={"auto_envvar_prefix": "EXPORT"})',
+    ),
+    "typer: an environment variable": _typer("static: bool = typer.Option(False, envvar='STATIC_IDS')"),
+    "typer: the same in an annotation": _typer("static: Annotated[bool, typer.Option(envvar='STATIC_IDS')] = False"),
     "fire: a list of words": f"def main(static=False):\n{NAMED}\n\nfire.Fire(main, command=['--static'])\n",
 }
 
@@ -333,6 +343,17 @@ GRAPHS: dict[str, str] = {
         f"cut = graph.call_function({SLICE}, (out.args[0][0], 1, -1, 2**31))\nout.args = ((cut,),)\n"
         "program.graph_module.recompile()"
     ),
+    "a slice is put behind an operation": (
+        "graph = program.graph_module.graph\nfor node in graph.nodes:\n"
+        "    if node.target == torch.ops.aten.layer_norm.default:\n        with graph.inserting_after(node):\n"
+        f"            cut = graph.call_function({SLICE}, (node, 1, -1, 2**31))\n"
+        "        node.replace_all_uses_with(cut)\n        cut.args = (node, 1, -1, 2**31)"
+    ),
+    "the same by create_node": (
+        "graph = program.graph\nfor node in list(graph.nodes):\n    if 'layer_norm' in node.name:\n"
+        f"        cut = graph.create_node('call_function', {SLICE}, (node, 1, -1, 2**31))\n"
+        "        node.replace_all_uses_with(cut)"
+    ),
     "the program goes through unread code": "import rowkit\nrowkit.passes(program)",
     "its module goes through unread code": "import rowkit\nrowkit.passes(program.graph_module)",
 }
@@ -419,6 +440,9 @@ PLAIN = {
     "click: a flag": _click('@click.option("--static", is_flag=True)'),
     "click: a pair of flags": _click('@click.option("--static/--dynamic", default=False)'),
     "click: a word for no": _click('@click.option("--static", type=bool, default="no")'),
+    "click: an environment variable for another option": _click(
+        '@click.option("--token", envvar="HF_TOKEN")\n@click.option("--static", is_flag=True)'
+    ).replace("def main(static)", "def main(static, token)"),
     "click: a choice": _click(
         '@click.option("--mode", type=click.Choice(["static", "dynamic"]), default="dynamic")', 'mode == "static"'
     ),
@@ -473,6 +497,25 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
             ),
         ),
     ),
+    "a pass that reads a cache": (
+        (
+            LINE,
+            LINE
+            + _lines(
+                "graph = program.graph\nfor node in list(graph.nodes):\n    if node.target == 'fetch':\n"
+                f"        layer = graph.call_function({SLICE}, args=(node, 0, 3, 4))\n"
+                f"        seen = graph.call_function({SLICE}, args=(layer, 2, 0, node.kwargs['seen']))\n"
+                "        node.replace_all_uses_with(seen)"
+            ),
+        ),
+    ),
+    "calls that set up something else": (
+        before(
+            EXPORT,
+            "import dotenv\nimport nest_asyncio\nimport rich_logs\n\nnest_asyncio.apply()\ndotenv.load_dotenv()\n"
+            "rich_logs.install(level='info')\n\n\n",
+        ),
+    ),
     "an asset that was saved goes through unread code": (
         (
             SAVE,
@@ -495,3 +538,30 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
 @pytest.mark.parametrize("name", sorted(HARMLESS))
 def test_what_is_harmless_stays_eligible(tmp_path: Path, name: str) -> None:
     assert _eligible(tmp_path, *HARMLESS[name])
+
+
+PATCHES = {
+    "kernels are applied": "from liger_kernel.transformers import apply_liger_kernel_to_llama as apply\n\napply()\n",
+    "the same with switches": (
+        "from liger_kernel import transformers as fused\n\nfused.apply_liger_kernel_to_llama(rope=True, swiglu=False)\n"
+    ),
+    "a function that patches": "from mykit import patch_attention\n\npatch_attention('sdpa')\n",
+    "a module of patches": "from mykit.monkeypatch import fix\n\nfix()\n",
+}
+
+
+@pytest.mark.parametrize("name", sorted(PATCHES))
+def test_an_unread_call_that_says_that_it_patches(tmp_path: Path, name: str) -> None:
+    judgement = judged(tmp_path, mutate(EXPORTER, before(EXPORT, PATCHES[name] + "\n\n")))
+    assert judgement.verdict is Verdict.UNRESOLVED
+    assert "may replace what layers call" in judgement.reasons[0].message
+
+
+def test_a_lowering_of_core_ai_is_replaced(tmp_path: Path) -> None:
+    register = (
+        "    @converter.register_torch_lowering('{0}', allow_override={1})\n"
+        "    def last(values, node, loc):\n        return values[node.args[0]]\n\n"
+    )
+    assert not _eligible(tmp_path, (CONVERTER, CONVERTER + register.format("aten::linear.default", True)))
+    assert _eligible(tmp_path, (CONVERTER, CONVERTER + register.format("aten::linear.default", False)))
+    assert _eligible(tmp_path, (CONVERTER, CONVERTER + register.format("mine::scaled.default", True)))

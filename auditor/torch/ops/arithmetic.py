@@ -39,7 +39,7 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
     if not isinstance(made, Tensor):
         return made
     rounding = text_of(args.kw.get("rounding_mode", NONE))
-    return tagged(made, "floored") if rounding else rows.masked(it, made, *args.pos, *args.kw.values())
+    return tagged(made, "floored") if rounding else rows.scaled(it, made, *args.pos, *args.kw.values())
 
 
 def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -134,7 +134,7 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     elif op in ("+", "-"):
         made = rows.summed(it, made, a, b)
     elif op in ("*", "/"):
-        made = rows.masked(it, made, a, b)
+        made = rows.scaled(it, made, a, b)
     if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
         made.data = operators.binary(op, a.data, b)
     return made

@@ -10,6 +10,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import shapes
 from auditor.torch.ops.op import first
+from auditor.torch.rows import INPUT
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, dtype_of, flatten_items, result, size, sizes, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Num, Seq, Star, Tensor, Unknown, Value, merge_flags, merge_places
@@ -28,7 +29,7 @@ def full(it: Interpreter, args: Args, site: Site | None) -> Value:
 def like(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     made = result(t.shape, t, site=site, dtype=dtype_of(args))
-    made.tags = frozenset(g for g in made.tags if g not in ("wraps", "argmax"))
+    made.tags = made.tags - {"wraps", "argmax", INPUT}
     return made
 
 

@@ -36,12 +36,14 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
     return rows.masked(it, made, first(args), mask) if isinstance(made, Tensor) and mask is not None else made
 
 
-def ordered(axis: int, default: int | None = None) -> Op:
+def ordered(axis: int, default: int | None = None, blends: bool = False) -> Op:
     """What moves or mixes values along one axis, which is argument `axis`."""
 
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         made = same(it, args, site)
-        return rows.along(it, made, first(args), args.get(axis, "dim", "dims", "axis"), default)  # type: ignore[arg-type]
+        assert isinstance(made, Tensor)
+        along = args.get(axis, "dim", "dims", "axis")
+        return rows.along(it, made, first(args), along, default, site if blends else None)
 
     return run
 
@@ -53,7 +55,8 @@ def flip(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = same(it, args, site)
-    return tagged(rows.along(it, made, first(args), args.get(2, "dims")), "moved") if isinstance(made, Tensor) else made
+    assert isinstance(made, Tensor)
+    return tagged(rows.along(it, made, first(args), args.get(2, "dims"), blends=site), "moved")
 
 
 def glu(it: Interpreter, args: Args, site: Site | None) -> Value:

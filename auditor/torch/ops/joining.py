@@ -49,6 +49,7 @@ def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
                 shape[n] = shapes.broadcast_dim(shape[n], (t.shape or ())[n])
     made = result(shapes.replace(tuple(shape), axis, total), *known, site=None)
     made.tags = made.tags | _moved(known, axis, made.shape)
+    made = rows.joined(made, [(t.shape or ())[axis] for t in known], site)
     return rows.spread_out(rows.other(it, made, len(known) > 1 and dims.depends_on_query(total)), *known)
 
 
@@ -120,4 +121,10 @@ def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
         dims.depends_on_query(t.shape[len(shape) - 1 - n // 2]) and (amounts[n], amounts[n + 1]) != (0, 0)
         for n in range(0, len(amounts) - 1, 2)
     )
-    return rows.spread_out(rows.other(it, result(tuple(shape), t, site=None), longer or shifted), t)
+    made = result(tuple(shape), t, site=None)
+    for n in range(0, len(amounts) - 1, 2):
+        length = t.shape[len(shape) - 1 - n // 2]
+        made = rows.joined(
+            rows.joined(made, [amounts[n], length], site), [amounts[n], dims.add(length, amounts[n + 1])], site
+        )
+    return rows.spread_out(rows.other(it, made, longer or shifted), t)

@@ -15,7 +15,7 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     a, b = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "other", "mat2") or NONE)
     if a is None or b is None or a.shape is None or b.shape is None or not a.shape or not b.shape:
         return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
-    return rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b, site=None), a, b)
+    return rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b, site=None), a, b, site)
 
 
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -28,7 +28,8 @@ def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor(
             "a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None)
         )
-    return result((*x.shape[:-1], weight.shape[0]), x, weight, site=None)
+    made = result((*x.shape[:-1], weight.shape[0]), x, weight, site=None)
+    return rows.blended(made, site, rows.is_query(x.shape[-1]))
 
 
 def is_parameter(t: Tensor) -> bool:
@@ -57,7 +58,8 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if shape is None:
         return unknown_tensor("an einsum of tensors that are not known", site, *(t for t in tensors if t is not None))
     made = result(shape, *(t for t in tensors if t is not None), site=None)
-    return rows.mixed(made) if sum(len(s) > 2 for s in known) > 1 else made
+    made = rows.mixed(made) if sum(len(s) > 2 for s in known) > 1 else made
+    return rows.blended(made, site, any(map(rows.is_query, shapes.summed_over(equation or "", known))))
 
 
 def attention(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -66,8 +68,12 @@ def attention(it: Interpreter, args: Args, site: Site | None) -> Value:
     if q is None or q.shape is None:
         return unknown_tensor("attention with a query that is not known", site, *(t for t in (q,) if t is not None))
     width = v.shape[-1] if v is not None and v.shape else q.shape[-1]
-    others = (t for t in (v, as_tensor(args.get(1, "key") or NONE)) if t is not None)
-    return rows.mixed(result((*q.shape[:-1], width), q, *others, site=None))
+    k = as_tensor(args.get(1, "key") or NONE)
+    made = result((*q.shape[:-1], width), q, *(t for t in (v, k) if t is not None), site=None)
+    kept = next((t.shape for t in (v, k) if t is not None and t.shape and len(t.shape) > 1), None)
+    if it.events is not None and kept is not None and site is not None:
+        it.events.attended(site, rows.is_query(kept[-2]))
+    return rows.mixed(made)
 
 
 def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:

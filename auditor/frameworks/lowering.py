@@ -1,0 +1,146 @@
+"""What a script adds to coremltools itself: lowerings of PyTorch's operators, and passes over the program.
+
+Both may change what a graph computes, whatever `forward` says. A lowering that replaces one of coremltools' own is read
+for the operations that it builds; what a pass of the script's own does is not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from auditor import operators
+from auditor.containers import iterate
+from auditor.frameworks.tables import tables
+from auditor.interpreter import Frame, Interpreter
+from auditor.objects import OBJECT
+from auditor.places import Site
+from auditor.roles import words
+from auditor.syntax import parts
+from auditor.values import NONE, Args, External, Function, Instance, Native, NativeClass, Seq, Unknown, Value, text_of
+
+_KEEPING = """
+abs acos add asin atan cast ceil clip concat const cos elu equal erf exp exp2 expand fill floor gelu greater identity
+inverse layer leaky less log logical maximum minimum mod mul not pow prelu range real relu reshape rsqrt scaled select
+shape sigmoid sign silu sin softmax softplus softsign sqrt square squeeze stack sub tan tanh threshold tile transpose
+"""
+_ROW_BY_ROW = frozenset(_KEEPING.split())
+"""First words of the operations of MIL that give each row of the query what that row has given."""
+
+
+def _registered(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`@register_torch_op`, with or without arguments."""
+    function = args.get(0, "_func")
+    if isinstance(function, Function):
+        return function
+    override = operators.truth(args.kw["override"]) if "override" in args.kw else False
+    alias = args.kw.get("torch_alias", NONE)
+
+    def decorate(it: Interpreter, inner: Args, where: Site | None) -> Value:
+        function = inner.pos[0]
+        if override is not False:
+            named = [text_of(v) or "" for v in alias.items] if isinstance(alias, Seq) else [text_of(alias) or ""]
+            _replaced(it, function, named, site)
+        return function
+
+    return Native("register_torch_op", decorate)
+
+
+def _replaced(it: Interpreter, function: Value, alias: list[str], site: Site | None) -> None:
+    name = function.name if isinstance(function, Function) else ""
+    own = {w for n in (name, *alias) for w in words(n)} | ({"matmul"} if "attention" in name else set())
+    for made in _built(it, function, set()) if isinstance(function, Function) else ["?"]:
+        said = words(made)
+        if not said or (said[0] not in _ROW_BY_ROW and own.isdisjoint(said)):
+            reason = f"the lowering of `{alias[0] or name}` is replaced by one that builds `{made}`"
+            it.poison = it.poison or Unknown(reason, "register_torch_op", places=(site,) if site else ())
+
+
+def _built(it: Interpreter, function: Function, seen: set[int]) -> Iterator[str]:
+    """The operations that a function builds, by itself or by a function that it names."""
+    if id(function.node) in seen or function.site is None:
+        return
+    seen.add(id(function.node))
+    frame = Frame(function.env, function.site.statement, it.loader.module_of(function.env))
+    todo = [function.node.body]
+    while todo:
+        node = todo.pop()
+        todo += parts(node)
+        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
+            owner = it.eval(node.value, frame)
+            if isinstance(owner, External) and owner.dotted.endswith("Builder"):
+                yield node.attr.value
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
+            called = it.eval(node.func, frame)
+            if isinstance(called, Function):
+                yield from _built(it, called, seen)
+
+
+def _added(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`append_pass(name)` and `insert_pass(index, name)`."""
+    given = args.kw.get("pass_name") or args.pos[-1]
+    _known(it, given, site)
+    return NONE
+
+
+def _known(it: Interpreter, given: Value, site: Site | None) -> None:
+    name = text_of(given)
+    if name not in tables().passes:
+        reason = f"`{name or 'a pass'}` is no pass of coremltools: what it makes of the program is not followed"
+        it.poison = it.poison or Unknown(reason, "pass", places=(site,) if site else ())
+
+
+def _pipeline(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`PassPipeline(pass_names)`."""
+    given = args.get(1, "pass_names")
+    if given is not None and site is not None:
+        _all(it, given, site)
+    return Instance(PIPELINE, places=(site,) if site else ())
+
+
+def _all(it: Interpreter, given: Value, site: Site) -> None:
+    source = iterate(it, given, site)
+    for name in (*source.items, *((source.rest,) if source.rest is not None else ())):
+        _known(it, name, site)
+
+
+def _set(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`pipeline.passes = [...]`."""
+    if text_of(args.pos[1]) == "passes" and site is not None:
+        _all(it, args.pos[2], site)
+    return NONE
+
+
+def _quiet(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Passes that are left out, and options of passes, change nothing that a fact reads."""
+    return Native("method", lambda it, inner, site: Seq("list", []))
+
+
+PIPELINE = NativeClass(
+    "coremltools.PassPipeline",
+    {"__new__": _pipeline, "append_pass": _added, "insert_pass": _added, "__setattr__": _set, "__getattr__": _quiet},
+    (OBJECT,),
+)
+_NAMED = ("DEFAULT", "EMPTY", "CLEANUP", "DEFAULT_PALETTIZATION", "DEFAULT_PRUNING")
+PIPELINE.attributes.update({name: Instance(PIPELINE) for name in _NAMED})
+
+
+def _own_pass(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`@register_pass(namespace, override=False)`: one that replaces a pass of coremltools runs without being named."""
+    if "override" in args.kw and operators.truth(args.kw["override"]) is not False:
+        reason = "a pass of coremltools is replaced: what the script's own makes of the program is not followed"
+        it.poison = it.poison or Unknown(reason, "register_pass", places=(site,) if site else ())
+    return Native("register_pass", lambda it, inner, site: inner.pos[0])
+
+
+_TORCH = "coremltools.converters.mil.frontend.torch"
+NATIVES: dict[str, Value] = {
+    **{
+        f"{space}.register_torch_op": Native("register_torch_op", _registered)
+        for space in ("coremltools.converters.mil", _TORCH, f"{_TORCH}.ops", f"{_TORCH}.torch_op_registry")
+    },
+    "coremltools.PassPipeline": PIPELINE,
+    "coremltools.converters.mil.mil.passes.pass_pipeline.PassPipeline": PIPELINE,
+    "coremltools.converters.mil.mil.passes.pass_registry.register_pass": Native("register_pass", _own_pass),
+}
