@@ -330,6 +330,8 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             edited(it, obj, site)
         case External(dotted="sys.modules") if it.loader.source_named(it, text_of(key) or "") is not None:
             it.poison = Unknown(f"the module `{text_of(key)}` is replaced", places=(site,))
+        case External(dotted=dotted):
+            it.loader.patch_external(it, f"{dotted}[{text_of(key) or ''}]", value)
         case Tensor():
             _write_tensor(it, obj, key, value, site)
         case Instance(cls=NativeClass(methods=methods)) if "__setitem__" in methods:

@@ -39,6 +39,8 @@ from auditor.values import (
 FILE_PREFIX = "/@/"
 _INSIDE = frozenset(f"torch.nn.functional.{n}" for n in ("linear", "embedding", "layer_norm", "rms_norm", "conv1d"))
 """Functions that PyTorch's own layers call."""
+LOWERING_SET = "coremltools.converters[...] = "
+"""What is called when a script puts a function or class of its own into coremltools' converters."""
 _PLACEMENT = frozenset({"cuda", "cpu", "pin_memory", "is_cuda"})
 """Methods of tensors that say where one is, which changes no shape."""
 
@@ -397,6 +399,9 @@ class Loader:
         self.patched[dotted] = value
         if dotted in _INSIDE or (dotted.startswith("torch.Tensor.") and dotted.rpartition(".")[2] not in _PLACEMENT):
             it.poison = Unknown(f"`{dotted}`, which layers call, is replaced")
+        if dotted.startswith("coremltools.converters."):
+            name = dotted.rpartition("[")[2].rstrip("]").rpartition(".")[2]
+            it.call(self.natives[LOWERING_SET], Args([value, Const(name)]), None)
 
     def define_operator(self, dotted: str, function: Value, path: str) -> None:
         """A file registers what a custom operator computes; of several functions (one a device) it may be any."""

@@ -14,6 +14,7 @@ from auditor import operators
 from auditor.containers import iterate
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Frame, Interpreter
+from auditor.loader import LOWERING_SET
 from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.roles import words
@@ -50,7 +51,8 @@ def _registered(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _replaced(it: Interpreter, function: Value, alias: list[str], site: Site | None) -> None:
     name = function.name if isinstance(function, Function) else ""
     own = {w for n in (name, *alias) for w in words(n)} | ({"matmul"} if "attention" in name else set())
-    for made in _built(it, function, set()) if isinstance(function, Function) else ["?"]:
+    site = site or (function.site if isinstance(function, Function) else None)
+    for made in _built(it, function, set()) if isinstance(function, Function) else ["what cannot be read"]:
         said = words(made)
         if not said or (said[0] not in _ROW_BY_ROW and own.isdisjoint(said)):
             reason = f"the lowering of `{alias[0] or name}` is replaced by one that builds `{made}`"
@@ -75,6 +77,15 @@ def _built(it: Interpreter, function: Function, seen: set[int]) -> Iterator[str]
             called = it.eval(node.func, frame)
             if isinstance(called, Function):
                 yield from _built(it, called, seen)
+
+
+def _set_by_name(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`_TORCH_OPS_REGISTRY.set_func_by_name(function, name)` and `register_func(function, torch_alias, override)`."""
+    function, alias = args.get(0, "func"), args.get(1, "name", "torch_alias") or NONE
+    if function is not None:
+        named = [text_of(v) or "" for v in alias.items] if isinstance(alias, Seq) else [text_of(alias) or ""]
+        _replaced(it, function, named, site)
+    return NONE
 
 
 def _added(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -140,6 +151,11 @@ NATIVES: dict[str, Value] = {
         f"{space}.register_torch_op": Native("register_torch_op", _registered)
         for space in ("coremltools.converters.mil", _TORCH, f"{_TORCH}.ops", f"{_TORCH}.torch_op_registry")
     },
+    **{
+        f"{_TORCH}.torch_op_registry._TORCH_OPS_REGISTRY.{name}": Native(name, _set_by_name)
+        for name in ("set_func_by_name", "register_func")
+    },
+    LOWERING_SET: Native("lowering", _set_by_name),
     "coremltools.PassPipeline": PIPELINE,
     "coremltools.converters.mil.mil.passes.pass_pipeline.PassPipeline": PIPELINE,
     "coremltools.converters.mil.mil.passes.pass_registry.register_pass": Native("register_pass", _own_pass),

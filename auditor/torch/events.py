@@ -40,7 +40,8 @@ class Events:
 
     A Python number that is made of a dimension or of a tensor is then a constant, and a branch on one is taken once.
 
-    `alone` is where attention saw the rows of the query only; None once it has seen others.
+    `layers`: the layers of a model whose `forward` is not read have run. `alone` is where attention saw the rows of the
+    query only; None once it has seen others.
 
     `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
     and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
@@ -52,6 +53,7 @@ class Events:
     row_kernels: list[tuple[Site, str]] = field(default_factory=list)
     baked: list[tuple[Site, str]] = field(default_factory=list)
     experts: list[Site] = field(default_factory=list)
+    layers: bool = False
     alone: Site | None = None
     _cached: bool = False
     symbolic: bool = False
@@ -59,6 +61,11 @@ class Events:
     outside: list[tuple[int, int]] = field(default_factory=list)
     last_rows: dict[int, tuple[Value, Site]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the first layer is reached: what is computed from now on comes after embeddings."""
+        return self.layers or bool(self.writes)
 
     def bakes(self, value: Value, site: Site | None, what: str) -> Value | None:
         """The constant that `what` makes of `value`; None where nothing is traced or any call has the same value."""

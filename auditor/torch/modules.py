@@ -59,7 +59,9 @@ def _register(role: str) -> Handler:
         if name is None or not name.strip("*"):
             return NONE
         if isinstance(value, Tensor) and role:
-            value = replace(named_storage(value, name, role), places=(site,) if site else ())
+            given, value = value, replace(named_storage(value, name, role), places=(site,) if site else ())
+            if given.base is None and it.events is None:
+                given.base = value.base  # whoever else holds the tensor writes to this buffer
         if "*" in name:
             families.register(it, obj, name, value, site)
             return NONE
@@ -175,7 +177,7 @@ def _after(it: Interpreter, obj: Instance, args: Args, result: Value, site: Site
     return result
 
 
-_PRE, _POST = "(forward pre-hooks)", "(forward hooks)"
+_PRE, _POST = HOOKS = "(forward pre-hooks)", "(forward hooks)"
 
 
 def _hooks(obj: Instance, name: str) -> list[Value]:

@@ -96,7 +96,7 @@ def other(it: Interpreter, made: Tensor, when: bool = True) -> Tensor:
 
     Nor does what happens before a state is written: those are embeddings, which layers come after.
     """
-    late = when and it.events is not None and it.events.writes
+    late = when and it.events is not None and it.events.inside
     if late and not made.dtype.startswith(_NUMBERS) and (made.shape is None or has_rows(made)):
         made.tags = made.tags | {OTHER}
     return made
@@ -203,7 +203,7 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
     whole = root(t)
     part = part if part is not None else t
     marks = tags & _WRITTEN
-    mark = OTHER if it.events is not None and it.events.writes else MASK
+    mark = OTHER if it.events is not None and it.events.inside else MASK
     if has_rows(whole) and not whole.dtype.startswith(_NUMBERS):
         assert whole.shape is not None
         rows = [d for d in whole.shape if dims.depends_on_query(d)]

@@ -10,7 +10,7 @@ from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
-from auditor.torch import layers
+from auditor.torch import layers, model_parts
 from auditor.torch.modules import MODULE, walk
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
 from auditor.values import (
@@ -90,13 +90,25 @@ def _hidden(obj: Value, args: Args, site: Site | None) -> Tensor:
 
 
 def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return _output({"last_hidden_state": _hidden(args.pos[0], args, site)})
+    obj, hidden = args.pos[0], _hidden(args.pos[0], args, site)
+    assert isinstance(obj, Instance)
+    cfg = obj.attrs["config"]
+    assert isinstance(cfg, Unknown)
+    cause = model_parts.replaced(it, hidden, cfg, site)
+    if cause is not None:
+        return _output({"last_hidden_state": unknown_tensor("the model", site, cause)})
+    model_parts.update_cache(it, args.kw.get("past_key_values"), hidden, cfg, site)
+    if it.events is not None:
+        it.events.layers = True
+    return _output({"last_hidden_state": model_parts.changed(it, obj, hidden, site)})
 
 
 def _forward_causal(it: Interpreter, args: Args, site: Site | None) -> Value:
-    hidden = _hidden(args.pos[0], args, site)
     obj = args.pos[0]
     assert isinstance(obj, Instance)
+    found = it.call(it.get(obj, "model", site), Args(args.pos[1:], args.kw, args.more), site)
+    states = found.attrs.get("last_hidden_state") if isinstance(found, Instance) else found
+    hidden = as_tensor(states or NONE) or unknown_tensor("the hidden states of the model", site)
     kept = args.kw.get("logits_to_keep") or args.kw.get("num_logits_to_keep")
     keep = kept.value if isinstance(kept, Const) else None if kept is not None or args.more is not None else 0
     if hidden.shape is not None and keep != 0:
@@ -209,6 +221,17 @@ def _embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Unknown("the embeddings of a Hugging Face model", "embed_tokens", places=(site,) if site else ())
 
 
+def _set_part(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`model.norm = Other()`: what is set is remembered, since no source says where the model calls it."""
+    obj, name = args.pos[0], text_of(args.pos[1])
+    assert isinstance(obj, Instance)
+    MODULE.methods["__setattr__"](it, args, site)
+    before = obj.attrs.get(model_parts.SET)
+    names = before.items if isinstance(before, Seq) else []
+    obj.attrs[model_parts.SET] = Seq("tuple", [*names, Const(name)])
+    return NONE
+
+
 CAUSAL = NativeClass(
     "transformers.CausalLM",
     {"forward": _forward_causal, "__getattr__": _getattr, "get_input_embeddings": _embeddings},
@@ -216,10 +239,17 @@ CAUSAL = NativeClass(
 )
 BASE = NativeClass(
     "transformers.PreTrainedModel",
-    {"forward": _forward_base, "__getattr__": _getattr, "get_input_embeddings": _embeddings},
+    {
+        "forward": _forward_base,
+        "__getattr__": _getattr,
+        "__setattr__": _set_part,
+        "get_input_embeddings": _embeddings,
+    },
     (MODULE,),
 )
-PART = NativeClass("transformers.Part", {"forward": _unread, "__getattr__": _getattr}, (MODULE,))
+PART = NativeClass(
+    "transformers.Part", {"forward": _unread, "__getattr__": _getattr, "__setattr__": _set_part}, (MODULE,)
+)
 LAYERS = NativeClass(
     "transformers.Layers",
     {

@@ -112,3 +112,25 @@ THEIRS = {
 @pytest.mark.parametrize("name", sorted(THEIRS))
 def test_passes_that_coremltools_has(tmp_path: Path, name: str) -> None:
     assert _verdict(tmp_path, PASS.format('namespace="common"'), THEIRS[name]) is Verdict.ELIGIBLE
+
+
+SETTERS = {
+    "by the registry": (
+        "from coremltools.converters.mil.frontend.torch.torch_op_registry import _TORCH_OPS_REGISTRY\n\n"
+        "_TORCH_OPS_REGISTRY.set_func_by_name(lower, 'linear')\n"
+    ),
+    "in the registry's table": (
+        "from coremltools.converters.mil.frontend.torch.torch_op_registry import _TORCH_OPS_REGISTRY\n\n"
+        "_TORCH_OPS_REGISTRY.name_to_func_mapping['linear'] = lower\n"
+    ),
+    "as an attribute of the module": (
+        "from coremltools.converters.mil.frontend.torch import ops\n\nops.linear = lower\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SETTERS))
+def test_a_lowering_that_is_put_in_its_place(tmp_path: Path, name: str) -> None:
+    lower = REGISTER.format("", "lower", "{0}") + SETTERS[name] + "\n\n"
+    assert _verdict(tmp_path, lower.replace("{0}", "last(x)")) is Verdict.UNRESOLVED
+    assert _verdict(tmp_path, lower.replace("{0}", "mb.linear(x=x, weight=w)")) is Verdict.ELIGIBLE

@@ -1,0 +1,103 @@
+"""What a script has done to a Hugging Face model: to its parts, to the library around it, and by the cache it hands in.
+
+The library's own `forward` is not read. It treats each row as attention does, as long as nobody has changed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from auditor.interpreter import Interpreter, RaiseSignal
+from auditor.joins import present
+from auditor.objects import class_lookup
+from auditor.places import Site
+from auditor.torch.modules import HOOKS, children
+from auditor.torch.tensors import size, unknown_tensor
+from auditor.values import NONE, Args, Class, Const, Function, Instance, Mapping, Seq, Tensor, Unknown, Value, text_of
+
+SET = "(set)"
+"""The attribute of a part that holds the names of the parts that a script has put into it."""
+_FORWARD = (".forward", ".__call__")
+
+
+def replaced(it: Interpreter, hidden: Tensor, config: Unknown, site: Site | None) -> Unknown | None:
+    """The first module of the library, or `forward` of one, that the script has replaced by what may change the rows.
+
+    One that gives hidden states the shape that they had keeps them. Functions (rotations, masks, kinds of attention)
+    are taken to mean what they replace.
+    """
+    for dotted, value in it.loader.patched.items():
+        if not dotted.startswith("transformers.") or "[" in dotted:
+            continue  # a table of kinds of attention has another
+        if isinstance(value, Class):
+            module = it.call(value, Args([config.child(".hidden_size")]), site)
+            given: Value = it.call(module, Args([hidden]), site) if isinstance(module, Instance) else module
+        elif dotted.endswith(_FORWARD):
+            given = it.call(value, Args([Unknown("a part of the model", "self"), hidden]), site)
+        else:
+            continue
+        if not _keeps(given, hidden):
+            return Unknown(f"`{dotted}`, which the model may call, is replaced", places=(site,) if site else ())
+    return None
+
+
+def _keeps(given: Value, hidden: Tensor) -> bool:
+    if not isinstance(given, Tensor) or hidden.shape is None:
+        return False
+    return given.shape == hidden.shape and given.tags <= hidden.tags
+
+
+def changed(it: Interpreter, model: Instance, hidden: Tensor, site: Site | None) -> Tensor:
+    """The last hidden states, after what the script has put into the model or hung on its parts.
+
+    A part that gives hidden states the shape that they had keeps them; what the last norm gives is what comes out.
+    """
+    for name, part in _changed(model, "", set()):
+        if not isinstance(part, Instance) or part.taint is not None:
+            cause = part.taint if isinstance(part, Instance) else None
+            return unknown_tensor(f"`{name}` of the model is not known any more", site, *((cause,) if cause else ()))
+        given = it.call(part, Args([hidden]), site)
+        last = "." not in name and "norm" in name
+        if not isinstance(given, Tensor) or given.reason is not None or (given.shape != hidden.shape and not last):
+            return unknown_tensor(f"`{name}` of the model is replaced, or something hangs on it", site)
+        gained = given.tags - hidden.tags
+        if last:
+            hidden = given
+        elif gained:
+            hidden.tags = hidden.tags | gained
+    return hidden
+
+
+def _changed(part: Instance, prefix: str, seen: set[int]) -> Iterator[tuple[str, Value]]:
+    """The parts that a script has set, or that have hooks or a `forward` of their own."""
+    if id(part) in seen:
+        return
+    seen.add(id(part))
+    mine = present(part.attrs.get(SET, NONE))
+    names = [text_of(n) for n in mine.items] if isinstance(mine, Seq) else []
+    for name, child in children(part):
+        path = f"{prefix}.{name}" if prefix else name
+        if not isinstance(child, Instance):
+            continue
+        if name in names or child.taint is not None or "forward" in child.attrs or any(h in child.attrs for h in HOOKS):
+            yield path, child
+        else:
+            yield from _changed(child, path, seen)
+
+
+def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unknown, site: Site | None) -> None:
+    """Call the `update` of a cache that the script defines, as each attention layer does."""
+    if it.events is None or not isinstance(cache, Instance) or not isinstance(cache.cls, Class) or like.shape is None:
+        return
+    update, _ = class_lookup(cache.cls, "update")
+    heads, width = size(config.child(".num_key_value_heads")), size(config.child(".head_dim"))
+    if not isinstance(update, Function) or heads is None or width is None or len(like.shape) < 2:
+        return
+    rows = Tensor((like.shape[0], heads, like.shape[-2], width), "float32", tags=like.tags)
+    at = Tensor((like.shape[-2],), "int64", tags=like.tags)
+    layer = Unknown("which layer it is", "layer_idx", "int")
+    more = Mapping({("str", "cache_position"): (Const("cache_position"), at)})
+    try:
+        it.call(update, Args([cache, rows, rows, layer, more]), site)
+    except RaiseSignal:
+        return
