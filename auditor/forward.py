@@ -37,7 +37,7 @@ class Outcome:
     reason: Unknown | None = None
 
     def unblended(self) -> Outcome:
-        """The same, where rows of the query are mixed by way of a state that is there for it."""
+        """The same, where it does not matter that rows of the query are mixed."""
         events = replace(self.events, writes=[replace(w, blended="") for w in self.events.writes])
         return replace(self, outputs=tuple((n, unblended(v)) for n, v in self.outputs), events=events)
 

@@ -25,10 +25,11 @@ from auditor.places import Site
 from auditor.roles import is_cache_name, query_rank
 from auditor.sinks import Export
 from auditor.torch.layers import Forward, Shaper, attribute, layer
-from auditor.torch.ops.products import attention
+from auditor.torch.ops.products import attended
 from auditor.torch.rows import blended
 from auditor.torch.tensors import as_tensor, result, size, sizes, unknown_tensor
 from auditor.values import (
+    FALSE,
     NONE,
     Args,
     Class,
@@ -395,7 +396,7 @@ def _weights(spec: dict[str, Any]) -> Shaper | None:
 def _forward(spec: dict[str, Any]) -> Forward:
     def forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
         if "attention" in spec:
-            return attention(it, args, site)
+            return attended(it, args, truth(obj.attrs.get("is_causal", FALSE)) is not False, site)
         if "gather_matmul" in spec:
             return gather_matmul(it, obj, args, site)
         if "returns" in spec:

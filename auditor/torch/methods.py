@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from auditor import operators
 from auditor.interpreter import Interpreter
+from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.torch.ops import (
     arithmetic,
@@ -22,7 +23,7 @@ from auditor.torch.ops import (
 )
 from auditor.torch.ops.op import Op, lifted
 from auditor.torch.tensors import shape_value, unknown_tensor
-from auditor.values import NONE, Args, Bound, Const, External, Native, Seq, Tensor, Unknown, Value
+from auditor.values import NONE, Args, Bound, Const, External, Instance, Native, Seq, Tensor, Unknown, Value
 
 _SAME = """
 abs absolute neg negative exp expm1 exp2 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
@@ -44,7 +45,7 @@ hypot copysign rsub xlogy where_ __and__ __or__
 """
 _SCATTER = "scatter scatter_add index_fill index_copy slice_scatter select_scatter index_put index_add"
 _REDUCE = """
-sum mean amax amin prod std var norm any all logsumexp nansum nanmean median count_nonzero linalg_norm
+mean amax amin prod std var norm any all logsumexp nanmean median linalg_norm
 """
 
 OPS: dict[str, Op] = {
@@ -52,6 +53,8 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(_VIEWS.split(), conversions.view_of),
     **dict.fromkeys(_BROADCAST.split(), arithmetic.broadcasting),
     **dict.fromkeys(_REDUCE.split(), reductions.reduction),
+    **dict.fromkeys(("sum", "nansum", "count_nonzero"), reductions.summed),
+    "one_hot": conversions.one_hot,
     **dict.fromkeys(_SCATTER.split(), writes.scattered),
     **dict.fromkeys(_COMPARE.split(), arithmetic.compared),
     **dict.fromkeys(("mul", "multiply", "div", "divide", "true_divide"), arithmetic.scaled),
@@ -59,7 +62,8 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(("clamp_min", "maximum", "fmax"), arithmetic.broadcasting),
     **dict.fromkeys(("clamp", "clip"), arithmetic.clamped_between),
     **dict.fromkeys(("round", "floor", "ceil", "trunc", "fix"), elementwise.rounded),
-    **dict.fromkeys(("softmax", "log_softmax"), elementwise.ordered(1)),
+    "softmax": elementwise.softmax,
+    "log_softmax": elementwise.ordered(1),
     **dict.fromkeys(("cumsum", "cumprod", "cummax"), elementwise.ordered(1, blends=True)),
     **dict.fromkeys(("masked_fill", "masked_scatter"), elementwise.masked),
     **dict.fromkeys(("clone", "copy"), conversions.cloned),
@@ -282,6 +286,16 @@ def _first_argument(it: Interpreter, args: Args, site: Site | None) -> Value:
     return args.pos[0] if args.pos else NONE
 
 
+def _limits(kind: str) -> Op:
+    """`torch.finfo(type)`: numbers that depend on the type."""
+    names = ("min", "max", "eps", "tiny", "smallest_normal", "bits")
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        return Instance(OBJECT, {n: Unknown("a limit of a type of numbers", n, kind) for n in names})
+
+    return run
+
+
 def _is_tensor(it: Interpreter, args: Args, site: Site | None) -> Value:
     if isinstance(args.pos[0], Tensor):
         return Const(True)
@@ -309,6 +323,8 @@ def _natives() -> dict[str, Value]:
         for prefix in ("torch.Tensor.", "torch.ops.aten."):
             out[prefix + name] = _LIFTED[name]
         out[f"torch.ops.aten.{name}.default"] = _LIFTED[name]
+    out["torch.finfo"] = Native("torch.finfo", _limits("float"))
+    out["torch.iinfo"] = Native("torch.iinfo", _limits("int"))
     out["torch.numel"] = Native("torch.numel", to_python.numel)
     for name in (
         "torch.no_grad",

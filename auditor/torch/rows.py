@@ -17,7 +17,7 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.shapes import Shape, normal
-from auditor.torch.tensors import tagged
+from auditor.torch.tensors import SCORES, WEIGHTS, tagged
 from auditor.values import Const, Seq, Tensor, Union, Value, merge_places
 
 MASK, OTHER, FLIPPED, BLENDED = "row-mask", "other-rows", "flipped-rows", "blended-rows"
@@ -126,10 +126,25 @@ def multiplied(made: Tensor, a: Tensor, b: Tensor, site: Site | None) -> Tensor:
     weight = b.shape is not None and len(b.shape) <= 2 and not flexible
     if weight:
         return made
+    if made.shape is not None and len(made.shape) > 1 and is_query(made.shape[-2]) and not is_query(made.shape[-1]):
+        made.tags = made.tags | {SCORES}
     alone = a.shape is not None and is_query(a.shape[-1])
     whole = a.of.shape[-1] if alone and a.of is not None and a.of.shape else 0
     part = isinstance(whole, dims.Poly) and whole.flexible and not is_query(whole)
     return blended(mixed(made), site, alone and not part)
+
+
+def reads_written(it: Interpreter, t: Tensor) -> bool:
+    """Whether a tensor comes out of a storage that this forward has written: a cache with new rows in it."""
+    if it.events is None:
+        return False
+    names = {w.storage.tag for w in it.events.writes}
+    return not names.isdisjoint(t.tags) or (t.base is not None and t.base.tag in names)
+
+
+def leaked(it: Interpreter, made: Tensor, weights: Tensor, values: Tensor, site: Site | None) -> Tensor:
+    """Mark `made`: weights that no mask has met give each row of the query the rows behind it, too."""
+    return blended(made, site, WEIGHTS in weights.tags and reads_written(it, values))
 
 
 def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> Tensor:
@@ -210,7 +225,7 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
         if part.shape is None or OTHER in part.tags - whole.tags or any(d not in part.shape for d in rows):
             marks = marks | {mark}
     for each in {id(x): x for x in (whole, t)}.values():
-        each.tags = each.tags | marks
+        each.tags = (each.tags - {SCORES}) | marks
 
 
 def parts(value: Value) -> list[Tensor]:

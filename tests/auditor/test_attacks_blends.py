@@ -68,6 +68,27 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
         _instead(ATTENTION, "y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)"),
     ),
     "the same by hand": (_instead(ATTENTION, "y = (q @ k.transpose(-1, -2)).softmax(-1) @ v"),),
+    "attention without a mask": (_instead(ATTENTION, ATTENTION.strip().replace(", mask)", ")")),),
+    "attention with a mask for all rows alike": (
+        _instead(ATTENTION, ATTENTION.strip().replace(", mask)", ", mask[:, :, -1:])")),
+    ),
+    "attention that is causal from where the keys begin": (
+        _instead(ATTENTION, ATTENTION.strip().replace(", mask)", ", is_causal=True)")),
+    ),
+    "attention by hand without a mask": (
+        _instead(
+            ATTENTION,
+            "scores = q @ key_cache[:, :, :end].transpose(-1, -2) / 4",
+            "y = scores.softmax(-1) @ value_cache[:, :, :end]",
+        ),
+    ),
+    "attention by einsum without a mask": (
+        _instead(
+            ATTENTION,
+            'scores = torch.einsum("bhqd,bhkd->bhqk", q, key_cache[:, :, :end])',
+            'y = torch.einsum("bhqk,bhkd->bhqd", nn.functional.softmax(scores, -1), value_cache[:, :, :end])',
+        ),
+    ),
     "keys that are shifted": (
         _instead(WRITE_KEYS, "k = k + torch.cat([k[:, :, :1], k[:, :, :-1]], 2)", "key_cache[:, :, start:end] = k"),
     ),
@@ -118,14 +139,15 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
     "attention by einsum": (
         _instead(
             ATTENTION,
-            'p = torch.einsum("bhqd,bhkd->bhqk", q, key_cache[:, :, :end]).softmax(-1)',
+            'scores = torch.einsum("bhqd,bhkd->bhqk", q, key_cache[:, :, :end])',
+            "p = nn.functional.softmax(scores + torch.where(mask, 0.0, torch.finfo(scores.dtype).min), dim=-1)",
             'y = torch.einsum("bhqk,bhkd->bhqd", p, value_cache[:, :, :end])',
         ),
     ),
     "attention in two parts": (
         _instead(
             ATTENTION,
-            f"p = torch.cat([{PAST}, {NEW}], -1).softmax(-1)",
+            f"p = torch.cat([{PAST}, {NEW}], -1).masked_fill(~mask, -1e9).softmax(-1)",
             "y = p[..., :start] @ value_cache[:, :, :start] + p[..., start:] @ v",
         ),
     ),
@@ -134,7 +156,7 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
             ATTENTION,
             "keys = torch.cat([key_cache[:, :, :start], k], 2)",
             "values = torch.cat([value_cache[:, :, :start], v], 2)",
-            "y = (q @ keys.transpose(-1, -2)).softmax(-1) @ values",
+            "y = (q @ keys.transpose(-1, -2)).masked_fill(~mask, float('-inf')).softmax(-1) @ values",
         ),
     ),
     "angles by a product": (
@@ -147,6 +169,13 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
     "a convolution of one row": (
         _at(INIT, "self.mix = nn.Conv1d(HIDDEN, HIDDEN, 1)"),
         _at(NORM, "x = self.mix(x.transpose(1, 2)).transpose(1, 2)"),
+    ),
+    "attention to what no row of the query goes into": (
+        _at(INIT, "self.frames = nn.Parameter(torch.zeros(1, 50, HIDDEN))"),
+        _at(NORM, "x = x + nn.functional.scaled_dot_product_attention(x, self.frames, self.frames)"),
+    ),
+    "experts by their number": (
+        _at(NORM, "chosen = nn.functional.one_hot(x.argmax(-1) % 4, 4)", "x = x * (chosen.sum(-1, keepdim=True) + 1)"),
     ),
     "positions by a running sum": (
         _at(NORM, "at = torch.ones(1, rows, dtype=torch.int64).cumsum(1)", "x = x * at.float()[..., None]"),

@@ -7,8 +7,15 @@ from dataclasses import replace
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.ops.op import Op, first
-from auditor.torch.tensors import dtype_of
-from auditor.values import Args, External, Tensor, Value, serial
+from auditor.torch.tensors import dtype_of, result, size, unknown_tensor
+from auditor.values import NONE, Args, External, Tensor, Value, serial
+
+
+def one_hot(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, count = first(args), size(args.get(1, "num_classes") or NONE)
+    if t.shape is None or count is None or count == -1:
+        return unknown_tensor("one_hot() with a number of classes that is not known", site, t)
+    return result((*t.shape, count), t, site=None, dtype="int64")
 
 
 def view_of(it: Interpreter, args: Args, site: Site | None) -> Value:

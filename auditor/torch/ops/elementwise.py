@@ -8,7 +8,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.ops.op import Op, first
-from auditor.torch.tensors import dtype_of, result, tagged, unknown_tensor
+from auditor.torch.tensors import SCORES, WEIGHTS, dtype_of, result, tagged, unknown_tensor
 from auditor.values import Args, Tensor, Value
 
 
@@ -33,7 +33,16 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`masked_fill` and `masked_scatter`: the mask comes second."""
     made = same(it, args, site)
     mask = args.get(1, "mask")
-    return rows.masked(it, made, first(args), mask) if isinstance(made, Tensor) and mask is not None else made
+    if not isinstance(made, Tensor) or mask is None:
+        return made
+    made.tags = made.tags - {SCORES}
+    return rows.masked(it, made, first(args), mask)
+
+
+def softmax(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Weights of attention, where scores go in."""
+    t, made = first(args), ordered(1)(it, args, site)
+    return tagged(made, WEIGHTS) if SCORES in t.tags and isinstance(made, Tensor) else made
 
 
 def ordered(axis: int, default: int | None = None, blends: bool = False) -> Op:

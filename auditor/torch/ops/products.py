@@ -7,15 +7,16 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.ops.op import first
-from auditor.torch.tensors import as_tensor, result, unknown_tensor
-from auditor.values import NONE, Args, Seq, Tensor, Value, merge_places, text_of
+from auditor.torch.tensors import SCORES, as_tensor, result, tagged, unknown_tensor
+from auditor.values import NONE, Args, Const, Seq, Tensor, Value, merge_places, text_of
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     a, b = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "other", "mat2") or NONE)
     if a is None or b is None or a.shape is None or b.shape is None or not a.shape or not b.shape:
         return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
-    return rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b, site=None), a, b, site)
+    made = rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b, site=None), a, b, site)
+    return rows.leaked(it, made, a, b, site)
 
 
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -58,12 +59,25 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if shape is None:
         return unknown_tensor("an einsum of tensors that are not known", site, *(t for t in tensors if t is not None))
     made = result(shape, *(t for t in tensors if t is not None), site=None)
+    summed = shapes.summed_over(equation or "", known)
     made = rows.mixed(made) if sum(len(s) > 2 for s in known) > 1 else made
-    return rows.blended(made, site, any(map(rows.is_query, shapes.summed_over(equation or "", known))))
+    if len(known) == 2 and len(shape) > 2 and rows.is_query(shape[-2]) and not rows.is_query(shape[-1]):
+        made = tagged(made, SCORES)
+    made = rows.blended(made, site, any(map(rows.is_query, summed)))
+    return (
+        rows.leaked(it, made, tensors[0], tensors[-1], site)
+        if tensors[0] is not None and tensors[-1] is not None
+        else made
+    )
 
 
 def attention(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """Scaled dot-product attention: query rows, value width."""
+    """`scaled_dot_product_attention`, whose `is_causal` counts from where the keys begin, not from where they end."""
+    return attended(it, args, False, site)
+
+
+def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Value:
+    """Scaled dot-product attention: query rows, value width. `causal`: each row of the query sees none behind it."""
     q, v = as_tensor(args.get(0, "query") or NONE), as_tensor(args.get(2, "value") or NONE)
     if q is None or q.shape is None:
         return unknown_tensor("attention with a query that is not known", site, *(t for t in (q,) if t is not None))
@@ -73,7 +87,16 @@ def attention(it: Interpreter, args: Args, site: Site | None) -> Value:
     kept = next((t.shape for t in (v, k) if t is not None and t.shape and len(t.shape) > 1), None)
     if it.events is not None and kept is not None and site is not None:
         it.events.attended(site, rows.is_query(kept[-2]))
-    return rows.mixed(made)
+    leaks = v is not None and not causal and _sees_all(args.get(3, "attn_mask")) and rows.reads_written(it, v)
+    return rows.blended(rows.mixed(made), site, leaks)
+
+
+def _sees_all(mask: Value | None) -> bool:
+    """Whether attention has no mask, or one that is the same for all rows of the query."""
+    if mask is None or (isinstance(mask, Const) and mask.value is None):
+        return True
+    shape = mask.shape if isinstance(mask, Tensor) else None
+    return shape is not None and (len(shape) < 2 or shape[-2] == 1)
 
 
 def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -12,12 +12,18 @@ from auditor.torch import shapes
 from auditor.torch.modules import named_pair
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import first
-from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
+from auditor.torch.tensors import as_tensor, dtype_of, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Seq, Tensor, Value
 
 
 def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
     return reduced(first(args), _axes(args), _keeps(args), site)
+
+
+def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A sum; of conditions it is how many hold."""
+    made = reduced(first(args), _axes(args), _keeps(args), site)
+    return replace(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
 
 
 def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
