@@ -8,8 +8,9 @@ import libcst as cst
 
 from auditor import methods, operators
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
-from auditor.joins import Absent, join_all, union_of
+from auditor.joins import Absent, join_all, union, union_of
 from auditor.places import Site
+from auditor.roles import words
 from auditor.syntax import spelled
 from auditor.values import (
     NONE,
@@ -197,10 +198,21 @@ def fields_of(cls: Class) -> dict[str, Value | None]:
     return out
 
 
+def _decides_rows(name: str) -> bool:
+    """Whether a setting says by its name how many rows come out (`last_only`, `logits_to_keep`).
+
+    Data that is not at hand and is spread over a class of settings mostly has what its defaults say; these decide a
+    verdict by themselves, so that a default is not enough.
+    """
+    said = set(words(name))
+    return "last" in said or {"logits", "keep"} <= said
+
+
 def _fill_fields(it: Interpreter, obj: Instance, cls: Class, args: Args, site: Site | None) -> None:
     fields = fields_of(cls)
     positional = list(args.pos)
     for name, default in fields.items():
+        open_ = args.more is not None and not positional and name not in args.kw and _decides_rows(name)
         spec = default.payload if isinstance(default, Instance) and isinstance(default.payload, Args) else None
         if positional and not (spec and isinstance(i := spec.kw.get("init"), Const) and i.value is False):
             obj.attrs[name] = positional.pop(0)
@@ -218,6 +230,8 @@ def _fill_fields(it: Interpreter, obj: Instance, cls: Class, args: Args, site: S
             obj.attrs[name] = (
                 args.more.child(f".{name}") if args.more else Unknown(reason, name, places=(site,) if site else ())
             )
+        if open_ and args.more is not None and default is not None and name in obj.attrs:
+            obj.attrs[name] = union([args.more.child(f".{name}"), obj.attrs[name]])
 
 
 def make_super(it: Interpreter, owner: Value, receiver: Value | None) -> Value:
