@@ -13,11 +13,14 @@ from auditor.places import Site
 from auditor.values import (
     NONE,
     Args,
+    Class,
     Const,
+    Function,
     Instance,
     Mapping,
     Native,
     NativeClass,
+    Seq,
     Union,
     Unknown,
     Value,
@@ -45,8 +48,31 @@ def _to_edge(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _lower(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`to_edge_transform_and_lower(programs, ..., partitioner)`."""
     edge = Edge(_entries(args.get(0, "programs")))
+    _passes(it, args.get(1, "transform_passes"), site)
     _export(it, edge, args.get(2, "partitioner"), site)
     return Instance(EDGE, payload=edge)
+
+
+def _transform(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`edge.transform(passes)`."""
+    _passes(it, args.get(1, "passes"), site)
+    return args.pos[0]
+
+
+def _passes(it: Interpreter, given: Value | None, site: Site | None) -> None:
+    """Passes over the program: what those of the script's own make of it is not followed."""
+    todo = [given] if given is not None else []
+    while todo:
+        value = todo.pop()
+        if isinstance(value, (Seq, Union)):
+            todo += value.items if isinstance(value, Seq) else value.options
+        elif isinstance(value, Mapping):
+            todo += [v for _, v in value.entries.values()]
+        cls = value.cls if isinstance(value, Instance) else value
+        own = cls.site if isinstance(cls, (Class, Function)) else None
+        if own is not None and site is not None and own.path.rpartition("/")[0] == site.path.rpartition("/")[0]:
+            reason = f"what the pass `{getattr(cls, 'name', '')}` makes of the program is not followed"
+            it.poison = it.poison or Unknown(reason, "pass", places=(site,))
 
 
 def _to_backend(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -101,7 +127,7 @@ EDGE = NativeClass(
     {
         "to_backend": _to_backend,
         "to_executorch": _same,
-        "transform": _same,
+        "transform": _transform,
         "save": _save,
         "__getattr__": _getattr,
     },

@@ -24,7 +24,10 @@ def view_of(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def cloned(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return replace(first(args), of=None, born=serial())
+    t = first(args)
+    if t.base is None or t.base.role != "input":
+        return replace(t, of=None, born=serial())
+    return replace(t, of=None, born=serial(), base=None, tags=t.tags | {t.base.tag} if t.base.watched else t.tags)
 
 
 def converted(it: Interpreter, args: Args, site: Site | None) -> Value:
