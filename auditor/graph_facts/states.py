@@ -177,13 +177,6 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome)
     unclear = next((w for w in outcome.events.writes if w.storage.name in mine and w.unclear), None)
     if unclear is not None and role.is_kv:
         role, reason = Role.UNKNOWN, f"`{name}` {unclear.unclear} ({unclear.site.place()})"
-    if role is Role.COUNTER and (
-        own := next((w for w in outcome.events.writes if w.storage.name in mine and w.own), None)
-    ):
-        role, reason = (
-            Role.UNKNOWN,
-            f"`{name}` advances by itself ({own.site.place()}): who takes drafts back must set it",
-        )
     blended = next((w for w in outcome.events.writes if w.storage.name in mine and w.blended), None)
     if blended is not None and role.is_kv:
         role, reason = Role.UNKNOWN, f"`{name}` {blended.blended} ({blended.site.place()})"

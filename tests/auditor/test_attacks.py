@@ -200,12 +200,13 @@ class Wrap(nn.Module):
         x = self.model.model.embed_tokens(input_ids)
         end = position_ids.shape[1]
         start = end - x.shape[1]
+        mask = torch.arange(end)[None] <= torch.arange(start, end)[:, None]
         for i, layer in enumerate(self.model.model.layers):
             h = layer.input_layernorm(x)
             key_cache[i, :, start:end] = layer.self_attn.k_proj(h)
             value_cache[i, :, start:end] = layer.self_attn.v_proj(h)
             q = layer.self_attn.q_proj(h)
-            y = nn.functional.scaled_dot_product_attention(q, key_cache[i, :, :end], value_cache[i, :, :end])
+            y = nn.functional.scaled_dot_product_attention(q, key_cache[i, :, :end], value_cache[i, :, :end], mask)
             x = x + layer.self_attn.o_proj(y)
         x = self.model.model.norm(x)
         return self.model.lm_head(x)

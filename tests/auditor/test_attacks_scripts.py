@@ -170,9 +170,6 @@ NOT_ELIGIBLE: dict[str, Case] = {
         )
     ),
     "the mean of the rows": Case(model=((NORM, NORM.replace("(x)", "(x - x.mean(1, keepdim=True))")),)),
-    "a counter that advances by itself": _third_state(
-        "pos", "torch.zeros(1, dtype=torch.int32)", "        pos += input_ids.shape[1]\n"
-    ),
     "a traced module goes through unread code": Case(
         (
             (

@@ -53,7 +53,7 @@ class Tensor:
     def _same(self, *_: Any, **__: Any) -> Tensor:
         return self._like(self.at)
 
-    clone = contiguous = detach = float = half = softmax = tanh = relu = sigmoid = _same
+    clone = contiguous = detach = float = half = softmax = tanh = relu = sigmoid = tril = _same
 
     def to(self, kind: Any = None, **_: Any) -> Tensor:
         return self._like(self.at, kind if isinstance(kind, str) else "")
