@@ -24,6 +24,8 @@ _MOST = 32
 
 Constant = tuple[Any, ...]
 
+_FORGOTTEN: tuple[Value, Constant, bool] = (Unknown("an answer that holds no longer"), (), False)
+
 
 class Assumptions:
     """The conditions that have an answer in the current world, the last first; `cut` forgets those of a closed scope.
@@ -65,7 +67,7 @@ class Assumptions:
     def mix(self) -> None:
         """There may be two elements in play: which of them a condition is about cannot be told."""
         self.mixed = True
-        self.made.clear()
+        self._blank()
 
     def assume(self, test: Value, answer: bool) -> None:
         """`test` is true, or false, for the rest of the scope."""
@@ -97,8 +99,12 @@ class Assumptions:
         """Code that nobody can read may have changed what was asked."""
         scope: Assumptions | None = self
         while scope is not None:
-            scope.made.clear()
+            scope._blank()
             scope = scope.outer
+
+    def _blank(self) -> None:
+        """Forget the answers and keep their number: open scopes will `cut` at the length that they began with."""
+        self.made[:] = [_FORGOTTEN] * len(self.made)
 
     def answer(self, test: Value) -> bool | None:
         """What the world says of a condition; None when it says nothing."""
