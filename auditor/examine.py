@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -40,6 +40,7 @@ class _Gathered:
     waiting: list[Graph] = field(default_factory=list)
     exports: bool = False
     error: str = ""
+    forks: tuple[tuple[str, ...], ...] = ()
 
     def add(self, run: Run, graph: Graph) -> None:
         """A graph that stands for a run of which nothing is known."""
@@ -142,6 +143,7 @@ class Examiner:
         if isinstance(result, Result) and run.kind is InvocationKind.DEFAULT and not run.argv:
             forks = self._forks(run, result)
             if forks and len(forks) <= _MOST_VARIANTS:
+                into.forks = tuple(forks)
                 for words in forks:
                     self._audit(replace(run, argv=words), into)
                 return
@@ -164,7 +166,7 @@ class Examiner:
             into.add(run, self.unresolved(run, why_nothing(result), where_cut(result)))
         into.graphs += self.graphs_of(run, exports, result)
         if run.kind is InvocationKind.DEFAULT:
-            into.graphs += self._variants(run, result)
+            into.graphs += self._variants(run, result, into.forks)
 
     def _forks(self, run: Run, result: Result) -> list[tuple[str, ...]]:
         """The command lines that stand for a default one: each choice that has to be made.
@@ -302,14 +304,15 @@ class Examiner:
                 out.append(Change(c.text, c.flag, c.argv, facts))
         return tuple(out), frozenset(tried - {c.flag for c in out})
 
-    def _variants(self, run: Run, result: Result) -> list[Found]:
+    def _variants(self, run: Run, result: Result, forks: Collection[tuple[str, ...]]) -> list[Found]:
+        """The runs with another value of an option that decides something, save those that are forks themselves."""
         out: list[Found] = []
         decoders = [e for e in result.exports if e.facts.kind.value is Kind.DECODER]
         flags = frozenset().union(*(e.facts.flags for e in decoders))
         options = [o for o in self._options(result, flags) if not o.must_choose]
         before = [key(e.facts) for e in result.exports]
         for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
-            other = self.evaluate(run.script, c.argv)
+            other = self.evaluate(run.script, c.argv) if c.argv not in forks else ""
             if isinstance(other, str):
                 continue
             if [key(e.facts) for e in other.exports] != before and other.exports:
