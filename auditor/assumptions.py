@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from auditor.joins import guarded, union
 from auditor.operators import compare, truth
 from auditor.rounds import elements
 from auditor.values import Const, Seq, Union, Unknown, Value, as_dim
 
 _MOST = 32
+_NESTED = 3
 
 Constant = tuple[Any, ...]
 
@@ -119,15 +121,18 @@ class Assumptions:
                     return not wanted
         return None
 
-    def chosen(self, value: Value) -> Value:
-        """The value on the way that the world has taken, where it is one of two."""
-        while isinstance(value, Union) and value.guard is not None:
-            test, when, otherwise = value.guard
-            answer = self.answer(test)
-            if answer is None:
-                break
-            value = when if answer else otherwise
-        return value
+    def chosen(self, value: Value, depth: int = _NESTED) -> Value:
+        """The value on the way that the world has taken, where it is one of two; also behind a branch that is open."""
+        if not isinstance(value, Union) or value.guard is None:
+            return value
+        test, when, otherwise = value.guard
+        answer = self.answer(test)
+        if answer is not None:
+            return self.chosen(when if answer else otherwise, depth)
+        if not depth:
+            return value
+        a, b = self.chosen(when, depth - 1), self.chosen(otherwise, depth - 1)
+        return value if a is when and b is otherwise else guarded(union([a, b]), test, a, b)
 
 
 def _question(test: Value) -> tuple[Value, Constant, bool]:

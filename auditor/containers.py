@@ -224,15 +224,18 @@ def _distinct(obj: Seq) -> list[Value]:
 
 def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Value:
     if isinstance(key, Union):
+        nobodys = next((k for k in key.options if isinstance(k, Unknown)), None) if it.choices.taken else None
+        if nobodys is not None and it.choices.took(found := _mapping_item(it, obj, nobodys, site)):
+            return found
         return it.each(key, lambda k: _mapping_item(it, obj, k, site))
     k = key_of(key)
-    found = obj.entries.get(k) if k is not None else None
+    entry = obj.entries.get(k) if k is not None else None
     if _chooses(key):
         it.chosen_by.append(key)
-    if found is not None:
-        if it.maybe_raised and maybe_absent(found[1]):
+    if entry is not None:
+        if it.maybe_raised and maybe_absent(entry[1]):
             it.may_raise("KeyError")
-        return drop_absent(found[1])
+        return drop_absent(entry[1])
     surely = (
         k is not None and k[0] in ("str", "num", "NoneType", "bool", "tuple", "external", "id") and obj.rest is None
     )
@@ -247,7 +250,7 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
             v for n, (kv, v) in obj.entries.items() if operators.truth(operators.compare("==", kv, key)) is not False
         ]
         if candidates:
-            return union(drop_absent(c) for c in candidates)
+            return it.choices.choose(candidates, site) or union(drop_absent(c) for c in candidates)
     return operators.unknown_from("an item under a key that is not known", "", key, obj.rest or obj)
 
 
