@@ -34,13 +34,17 @@ _MOST_VARIANTS = 16
 
 @dataclass(slots=True)
 class _Gathered:
-    """An outcome in the making: that of a run and of the command lines that it forks into."""
+    """An outcome in the making: that of a run and of the command lines that it forks into.
+
+    `others_export` when some of these export: one that comes to its end without is then a step that exports nothing.
+    """
 
     graphs: list[Found] = field(default_factory=list)
     waiting: list[Graph] = field(default_factory=list)
     exports: bool = False
     error: str = ""
     forks: tuple[tuple[str, ...], ...] = ()
+    others_export: bool = False
 
     def add(self, run: Run, graph: Graph) -> None:
         """A graph that stands for a run of which nothing is known."""
@@ -144,6 +148,8 @@ class Examiner:
             forks = self._forks(run, result)
             if forks and len(forks) <= _MOST_VARIANTS:
                 into.forks = tuple(forks)
+                made = [self.evaluate(run.script, words) for words in forks]
+                into.others_export = any(isinstance(r, Result) and r.exports for r in made)
                 for words in forks:
                     self._audit(replace(run, argv=words), into)
                 return
@@ -162,6 +168,8 @@ class Examiner:
         elif run.kind is InvocationKind.DEFAULT and self.only_defines(run.script):
             if self._may_export(run.script) and cut_short(result):
                 into.waiting.append(self.unresolved(run, why_nothing(result), where_cut(result)))
+        elif into.others_export and not (result.exhausted or result.ended):
+            pass
         elif run.kind is InvocationKind.RECIPE or (self._may_export(run.script) and cut_short(result)):
             into.add(run, self.unresolved(run, why_nothing(result), where_cut(result)))
         into.graphs += self.graphs_of(run, exports, result)
@@ -245,7 +253,7 @@ class Examiner:
         for export in exports:
             where = run.line or line_in(export, run.script)
             counts[where, export.name] += 1
-            changes, idle = self._changes(run, export, counts[where, export.name], result)
+            changes, tried = self._changes(run, export, counts[where, export.name], result)
             graph = Graph(
                 _id(run, export),
                 run.script or export.site.path,
@@ -253,7 +261,7 @@ class Examiner:
                 export.name,
                 export.bundle.removeprefix(FILE_PREFIX),
                 invocation,
-                without_idle(export.facts, idle),
+                without_idle(export.facts, tried),
                 changes,
                 run.shipped,
                 export.family,
@@ -267,7 +275,7 @@ class Examiner:
         return Graph(
             f"{run.recipe or run.script}::*@-",
             run.script or place.path,
-            place.line,
+            place.line if place.path == (run.script or place.path) else 1,
             "*",
             "",
             Invocation(run.kind, run.argv, run.recipe),
@@ -283,12 +291,12 @@ class Examiner:
 
     def _changes(
         self, run: Run, export: Export, ordinal: int, result: Result
-    ) -> tuple[tuple[Change, ...], frozenset[str]]:
-        """(changes that make a difference, options of which no change does)."""
+    ) -> tuple[tuple[Change, ...], dict[str, list[GraphFacts]]]:
+        """(changes that make a difference, what the changes of each option gave; see `without_idle`)."""
         if export.facts.kind.value is not Kind.DECODER or run.command:
-            return (), frozenset()
+            return (), {}
         out = []
-        tried: set[str] = set()
+        tried: dict[str, list[GraphFacts]] = {}
         for c in list(changed(run.argv, self._options(result, deciding_flags(export.facts))))[:_MOST_VARIANTS]:
             if run.kind is InvocationKind.VARIANT and c.flag not in run.argv:
                 continue  # two flags away from the default line: nobody asked for it
@@ -297,12 +305,15 @@ class Examiner:
                 continue
             same = twin(export, ordinal, run.script, other)
             if same is None and not other.exports:
+                if not (other.exhausted or other.ended):
+                    tried.setdefault(c.flag, [])
                 continue
             facts = same.facts if same is not None else None
-            tried.add(c.flag)
+            decoders = [e.facts for e in other.exports if e.facts.kind.value is not Kind.OTHER]
+            tried.setdefault(c.flag, []).extend([facts] if facts is not None else decoders)
             if facts is None or key(facts) != key(export.facts):
                 out.append(Change(c.text, c.flag, c.argv, facts))
-        return tuple(out), frozenset(tried - {c.flag for c in out})
+        return tuple(out), tried
 
     def _variants(self, run: Run, result: Result, forks: Collection[tuple[str, ...]]) -> list[Found]:
         """The runs with another value of an option that decides something, save those that are forks themselves."""

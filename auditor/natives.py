@@ -13,6 +13,7 @@ from auditor.frameworks import (
     coreai_torch,
     coremltools,
     executorch,
+    exporting,
     mil,
     multifunction,
     torch_export,
@@ -52,6 +53,7 @@ def natives() -> dict[str, Value]:
         **multifunction.NATIVES,
         **coreai_models.NATIVES,
         **executorch.NATIVES,
+        **exporting.NATIVES,
         **{name: _holder(name) for name in tables().holds_module},
     }
 
