@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from auditor.request import ScanRequest
+from auditor.runs import Run
+from auditor.scan import examiner_of
+from rules.facts import InvocationKind
 from rules.fixes import judge_graph
-from tests.auditor.support import EXPORTER, graph_of, mutate, scan_text
+from tests.auditor.support import EXPORTER, graph_of, mutate, scan_text, write
 
 STATIC = '    parser.add_argument("--static", action="store_true")\n'
 RUN = "    export(args)\n"
@@ -120,3 +124,53 @@ def test_the_line_of_a_run_that_ends_in_another_file_is_none_of_the_script(tmp_p
     graph = graph_of(scan_text(tmp_path, {"export.py": script, "helper.py": helper}))
     assert graph.line == 1
     assert [(p.path, p.line) for p in graph.facts.kind.evidence] == [("helper.py", 31)]
+
+
+# -- scripts that only open what others made ---------------------------------------------------------------------------
+
+CHAT = """\
+import coremltools as ct
+import elsewhere
+
+model = ct.models.MLModel("model.mlpackage")
+stop = elsewhere.tokenizer.convert_tokens_to_ids("<end>")
+print(model.predict({"input_ids": [[stop]]}))
+"""
+
+
+def test_a_tokenizer_that_converts_tokens_makes_no_graph(tmp_path: Path) -> None:
+    assert not scan_text(tmp_path, {"chat.py": CHAT}).graphs
+
+
+@pytest.mark.parametrize(
+    "line", ['ct.convert(elsewhere.model, convert_to="mlprogram")', "elsewhere.run(convert_to='x')"]
+)
+def test_a_conversion_beside_it_does(tmp_path: Path, line: str) -> None:
+    assert scan_text(tmp_path, {"chat.py": CHAT + line + "\n"}).graphs
+
+
+ENDLESS = """\
+import argparse
+import coremltools as ct
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--one", action="store_true")
+parser.add_argument("--two", action="store_true")
+args = parser.parse_args()
+
+
+def turn(n):
+    return sum(turn(n - 1) for _ in range(9)) if n else 0
+
+
+turn(9)
+print(ct.convert)
+"""
+
+
+def test_a_run_that_uses_up_its_budget_is_not_tried_with_every_option(tmp_path: Path) -> None:
+    found = examiner_of(ScanRequest(write(tmp_path, {"export.py": ENDLESS}), (tmp_path,)))
+    run = Run("export.py", (), InvocationKind.DEFAULT)
+    outcome = found.group([run])[0]
+    assert [g.graph.graph for g in outcome.graphs] == ["*"]
+    assert list(found.results) == [("export.py", ())]
