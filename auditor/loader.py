@@ -373,7 +373,7 @@ class Loader:
         known = self.natives.get(dotted)
         if known is not None:
             return known
-        if dotted.startswith("transformers.") and dotted.endswith("ForCausalLM"):
+        if dotted.startswith("transformers.") and dotted.endswith(("ForCausalLM", "LMHeadModel")):
             return self.natives["transformers.AutoModelForCausalLM"]
         found = self.externals.get((dotted, places))
         if found is None:
