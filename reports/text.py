@@ -9,7 +9,7 @@ from reports.order import groups, loose
 from reports.silence import silence
 from reports.wording import command, logits_word, plain, plural, query_word, states_word, why
 from rules.audit import Audit, Reported
-from rules.facts import FileStatus, GraphFacts
+from rules.facts import FileStatus, GraphFacts, Kv
 from rules.fixes import Judged
 from rules.models import Model
 from rules.rule import Finding
@@ -75,7 +75,9 @@ class TextReport:
         primary = audit.by_id[model.primary]
         if "not-a-decoder" in primary.judgement.broken:
             place = primary.judgement.findings[0].primary
-            yield f"  {plain(model.id)}{f'  {plain(str(place))}' if place else ''}"
+            facts = primary.graph.facts
+            without = "  no cache" if facts.states.value == () and facts.kv.value is Kv.NONE else ""
+            yield f"  {plain(model.id)}{f'  {plain(str(place))}' if place else ''}{without}"
             return
         yield ""
         yield "  " + self._paint(plain(model.id), "1") + f": {self._says(primary)}"
@@ -105,6 +107,8 @@ class TextReport:
         message = finding.message if len(rules) == 1 else _reason(finding)
         yield f"    {', '.join(rules)}: {plain(message)}"
         places = [(plain(str(place)), plain(place.note)) for place in finding.evidence]
+        noted = {where for where, note in places if note}
+        places = [(where, note) for where, note in places if note or where not in noted]
         width = max((len(where) for where, note in places if note), default=0)
         for where, note in places:
             yield f"      {where.ljust(width)}  {note}".rstrip()

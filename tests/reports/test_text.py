@@ -5,8 +5,9 @@ from pathlib import Path
 
 from reports.text import TextReport
 from rules.audit import audit
+from rules.examples import DENSE
 from rules.expect import Expectation
-from rules.facts import Fact, GraphFacts, Place, Scan
+from rules.facts import Fact, GraphFacts, Logits, Place, Scan
 from rules.verdict import Verdict
 from tests.conftest import Snapshot
 from tests.reports.sample import hostile, sample
@@ -60,3 +61,11 @@ def test_another_run_without_a_graph_is_told_by_its_command_line() -> None:
     runs = [replace(graph(facts, argv=("--step", step)), graph="*", id=f"toy.py::*@-{step}") for step in ("a", "b")]
     text = TextReport().render(audit(Scan("x", (), tuple(runs))))
     assert "also    export_model.py --step b: unresolved by unknown-kind" in text
+
+
+def test_a_place_is_told_once_with_its_note() -> None:
+    where = Place("toy.py", 9, "one row is left here")
+    logits = Fact(Logits.LAST, (Place("toy.py", 3, "export call"), Place("toy.py", 9), where))
+    text = TextReport().render(audit(Scan("x", (), (graph(replace(DENSE, logits=logits)),))))
+    assert text.count("      toy.py:9") == 1
+    assert "toy.py:9  one row is left here" in text
