@@ -11,6 +11,7 @@ from auditor.joins import Absent, join_all, maybe_absent, same, union
 from auditor.objects import class_lookup
 from auditor.places import Site
 from auditor.values import (
+    NO_FLAGS,
     NONE,
     Args,
     Class,
@@ -348,13 +349,15 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
         it.events.written(obj, site, key, value)
     if obj.base is None:
         from auditor.torch import rows
+        from auditor.torch.events import wraps_at
         from auditor.torch.ops.writes import filled_in
 
         filled_in(rows.root(obj), value)
         filled_in(obj, value)
         if it.events is not None:
             part = get_item(it, obj, key, site)
-            rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj)
+            comes_round = frozenset({"moved"}) if wraps_at(key) else NO_FLAGS
+            rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj, comes_round)
 
 
 def _with(repeated: Star, value: Value) -> Star:

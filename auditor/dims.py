@@ -195,7 +195,7 @@ def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
     atom = _memo.get((op, a, b))
     if atom is None:
         query = any(isinstance(d, Poly) and d.query for d in (a, b))
-        counted = isinstance(a, Poly) and a.counted and not (isinstance(b, Poly) and differs(b))
+        counted = (isinstance(a, int) or a.counted) and not (isinstance(b, Poly) and differs(b))
         wraps = (op == "mod" and not counted) or any(isinstance(d, Poly) and d.wraps for d in (a, b))
         name = f"{op}({a},{b})"
         name = name if len(name) <= _LONGEST else f"{op}(...)"  # names double when operations nest

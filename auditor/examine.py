@@ -302,7 +302,9 @@ class Examiner:
             return (), {}
         out = []
         tried: dict[str, list[GraphFacts]] = {}
-        for c in list(changed(run.argv, self._options(result, deciding_flags(export.facts))))[:_MOST_VARIANTS]:
+        deciding = deciding_flags(export.facts)
+        chosen = export.facts.flags & frozenset(run.argv)  # without these it exports something else, or nothing
+        for c in list(changed(run.argv, self._options(result, deciding | chosen)))[:_MOST_VARIANTS]:
             if run.kind is InvocationKind.VARIANT and c.flag not in run.argv:
                 continue  # two flags away from the default line: nobody asked for it
             other = self.evaluate(run.script, c.argv)
@@ -316,14 +318,14 @@ class Examiner:
             facts = same.facts if same is not None else None
             decoders = [e.facts for e in other.exports if e.facts.kind.value is not Kind.OTHER]
             tried.setdefault(c.flag, []).extend([facts] if facts is not None else decoders)
-            if facts is None or key(facts) != key(export.facts):
+            if c.flag in deciding and (facts is None or key(facts) != key(export.facts)):
                 out.append(Change(c.text, c.flag, c.argv, facts))
         return tuple(out), tried
 
     def _variants(self, run: Run, result: Result, forks: Collection[tuple[str, ...]]) -> list[Found]:
         """The runs with another value of an option that decides something, save those that are forks themselves."""
         out: list[Found] = []
-        decoders = [e for e in result.exports if e.facts.kind.value is Kind.DECODER]
+        decoders = [e for e in result.exports if e.facts.kind.value is not Kind.OTHER]
         flags = frozenset().union(*(e.facts.flags for e in decoders))
         options = [o for o in self._options(result, flags) if not o.must_choose]
         before = [key(e.facts) for e in result.exports]

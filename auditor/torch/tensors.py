@@ -28,7 +28,7 @@ from auditor.values import (
     merge_places,
 )
 
-OWN_TAGS = frozenset({"argmax", "topk", "one-row"})
+OWN_TAGS = frozenset({"argmax", "topk", "one-row", "copy"})
 _ALL = frozenset({"row-mask", "wide-mask"})
 """Tags of a tensor that is computed from nothing but such tensors and numbers."""
 

@@ -174,3 +174,20 @@ def test_a_run_that_uses_up_its_budget_is_not_tried_with_every_option(tmp_path: 
     outcome = found.group([run])[0]
     assert [g.graph.graph for g in outcome.graphs] == ["*"]
     assert list(found.results) == [("export.py", ())]
+
+
+def test_an_option_that_chooses_the_graph_does_not_decide_the_query_of_what_no_option_mends(tmp_path: Path) -> None:
+    script = mutate(
+        stepped("pass", "1"),
+        ('None if args.static else {1: Dim("tokens", min=1, max=64)}', "None"),
+        (
+            "        rows = input_ids",
+            "        key_cache, value_cache = key_cache.clone(), value_cache.clone()\n        rows = input_ids",
+        ),
+        ("        return logits\n", "        return logits, key_cache, value_cache\n"),
+        ('["logits"], state_names=STATES', '["logits", "newKeyCache", "newValueCache"]'),
+    )
+    graph = next(g for g in scan_text(tmp_path, {"export.py": script}).graphs)
+    found = judge_graph(graph).judgement.findings
+    assert [r.rule for r in found] == ["kv-as-io", "static-query"]
+    assert "no flag decides it" in found[1].message
