@@ -71,8 +71,8 @@ class Poly:
     @property
     def remainder(self) -> bool:
         """Whether this is a remainder, by a modulo or spelled as `a - a // n * n`."""
-        quotients = (a for m, c in self.terms if c < 0 for a in m if a.name.startswith("div("))
-        return self.wraps or any(not a.counted for a in quotients)
+        quotients = ([a for a in m if a.name.startswith("div(")] for m, c in self.terms if c < 0)
+        return self.wraps or any(q and not any(a.counted for a in q) for q in quotients)
 
     @property
     def atoms(self) -> frozenset[Atom]:
