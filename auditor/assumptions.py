@@ -16,13 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from auditor.joins import guarded, union
 from auditor.operators import compare, truth
 from auditor.rounds import elements
 from auditor.values import Const, Seq, Union, Unknown, Value, as_dim
 
 _MOST = 32
+_NESTED = 3
 
 Constant = tuple[Any, ...]
+
+_FORGOTTEN: tuple[Value, Constant, bool] = (Unknown("an answer that holds no longer"), (), False)
 
 
 class Assumptions:
@@ -65,7 +69,7 @@ class Assumptions:
     def mix(self) -> None:
         """There may be two elements in play: which of them a condition is about cannot be told."""
         self.mixed = True
-        self.made.clear()
+        self._blank()
 
     def assume(self, test: Value, answer: bool) -> None:
         """`test` is true, or false, for the rest of the scope."""
@@ -97,8 +101,12 @@ class Assumptions:
         """Code that nobody can read may have changed what was asked."""
         scope: Assumptions | None = self
         while scope is not None:
-            scope.made.clear()
+            scope._blank()
             scope = scope.outer
+
+    def _blank(self) -> None:
+        """Forget the answers and keep their number: open scopes will `cut` at the length that they began with."""
+        self.made[:] = [_FORGOTTEN] * len(self.made)
 
     def answer(self, test: Value) -> bool | None:
         """What the world says of a condition; None when it says nothing."""
@@ -113,15 +121,18 @@ class Assumptions:
                     return not wanted
         return None
 
-    def chosen(self, value: Value) -> Value:
-        """The value on the way that the world has taken, where it is one of two."""
-        while isinstance(value, Union) and value.guard is not None:
-            test, when, otherwise = value.guard
-            answer = self.answer(test)
-            if answer is None:
-                break
-            value = when if answer else otherwise
-        return value
+    def chosen(self, value: Value, depth: int = _NESTED) -> Value:
+        """The value on the way that the world has taken, where it is one of two; also behind a branch that is open."""
+        if not isinstance(value, Union) or value.guard is None:
+            return value
+        test, when, otherwise = value.guard
+        answer = self.answer(test)
+        if answer is not None:
+            return self.chosen(when if answer else otherwise, depth)
+        if not depth:
+            return value
+        a, b = self.chosen(when, depth - 1), self.chosen(otherwise, depth - 1)
+        return value if a is when and b is otherwise else guarded(union([a, b]), test, a, b)
 
 
 def _question(test: Value) -> tuple[Value, Constant, bool]:

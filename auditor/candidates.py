@@ -32,7 +32,7 @@ def find(sources: Sources, index: Callable[[SourceFile], ModuleSource]) -> Candi
         try:
             files[path] = sources.read(path)
         except Unreadable as error:
-            unreadable[path] = str(error)
+            unreadable[path] = error.reason
     found = {path for path, file in files.items() if words.search(file.text)}
     imports = {path: Imports(file.text) for path, file in files.items()}
     others: dict[str, Exporting] = {}

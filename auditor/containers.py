@@ -11,6 +11,7 @@ from auditor.joins import Absent, join_all, maybe_absent, same, union
 from auditor.objects import class_lookup
 from auditor.places import Site
 from auditor.values import (
+    NO_FLAGS,
     NONE,
     Args,
     Class,
@@ -224,15 +225,18 @@ def _distinct(obj: Seq) -> list[Value]:
 
 def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Value:
     if isinstance(key, Union):
+        nobodys = next((k for k in key.options if isinstance(k, Unknown)), None) if it.choices.taken else None
+        if nobodys is not None and it.choices.took(found := _mapping_item(it, obj, nobodys, site)):
+            return found
         return it.each(key, lambda k: _mapping_item(it, obj, k, site))
     k = key_of(key)
-    found = obj.entries.get(k) if k is not None else None
+    entry = obj.entries.get(k) if k is not None else None
     if _chooses(key):
         it.chosen_by.append(key)
-    if found is not None:
-        if it.maybe_raised and maybe_absent(found[1]):
+    if entry is not None:
+        if it.maybe_raised and maybe_absent(entry[1]):
             it.may_raise("KeyError")
-        return drop_absent(found[1])
+        return drop_absent(entry[1])
     surely = (
         k is not None and k[0] in ("str", "num", "NoneType", "bool", "tuple", "external", "id") and obj.rest is None
     )
@@ -247,7 +251,7 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
             v for n, (kv, v) in obj.entries.items() if operators.truth(operators.compare("==", kv, key)) is not False
         ]
         if candidates:
-            return union(drop_absent(c) for c in candidates)
+            return it.choices.choose(candidates, site) or union(drop_absent(c) for c in candidates)
     return operators.unknown_from("an item under a key that is not known", "", key, obj.rest or obj)
 
 
@@ -347,13 +351,15 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
         it.events.written(obj, site, key, value)
     if obj.base is None:
         from auditor.torch import rows
+        from auditor.torch.events import wraps_at
         from auditor.torch.ops.writes import filled_in
 
         filled_in(rows.root(obj), value)
         filled_in(obj, value)
         if it.events is not None:
             part = get_item(it, obj, key, site)
-            rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj)
+            comes_round = frozenset({"moved"}) if wraps_at(key) else NO_FLAGS
+            rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj, comes_round)
 
 
 def _with(repeated: Star, value: Value) -> Star:

@@ -71,8 +71,8 @@ class Poly:
     @property
     def remainder(self) -> bool:
         """Whether this is a remainder, by a modulo or spelled as `a - a // n * n`."""
-        quotients = (a for m, c in self.terms if c < 0 for a in m if a.name.startswith("div("))
-        return self.wraps or any(not a.counted for a in quotients)
+        quotients = ([a for a in m if a.name.startswith("div(")] for m, c in self.terms if c < 0)
+        return self.wraps or any(q and not any(a.counted for a in q) for q in quotients)
 
     @property
     def atoms(self) -> frozenset[Atom]:
@@ -195,7 +195,7 @@ def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
     atom = _memo.get((op, a, b))
     if atom is None:
         query = any(isinstance(d, Poly) and d.query for d in (a, b))
-        counted = isinstance(a, Poly) and a.counted and not (isinstance(b, Poly) and differs(b))
+        counted = (isinstance(a, int) or a.counted) and not (isinstance(b, Poly) and differs(b))
         wraps = (op == "mod" and not counted) or any(isinstance(d, Poly) and d.wraps for d in (a, b))
         name = f"{op}({a},{b})"
         name = name if len(name) <= _LONGEST else f"{op}(...)"  # names double when operations nest

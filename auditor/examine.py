@@ -8,8 +8,9 @@ an outcome does not depend on which runs were made before it in the same process
 from __future__ import annotations
 
 import gc
+import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,16 +31,23 @@ from auditor.twins import deciding_flags, key, line_in, twin, without_idle
 from rules.facts import Change, Graph, GraphFacts, Invocation, InvocationKind, Kind, Place
 
 _MOST_VARIANTS = 16
+_TOKENS = re.compile(r"convert_(?:tokens|ids)_to_\w+")
+"""Methods of tokenizers: they convert no model."""
 
 
 @dataclass(slots=True)
 class _Gathered:
-    """An outcome in the making: that of a run and of the command lines that it forks into."""
+    """An outcome in the making: that of a run and of the command lines that it forks into.
+
+    `others_export` when some of these export: one that comes to its end without is then a step that exports nothing.
+    """
 
     graphs: list[Found] = field(default_factory=list)
     waiting: list[Graph] = field(default_factory=list)
     exports: bool = False
     error: str = ""
+    forks: tuple[tuple[str, ...], ...] = ()
+    others_export: bool = False
 
     def add(self, run: Run, graph: Graph) -> None:
         """A graph that stands for a run of which nothing is known."""
@@ -142,6 +150,9 @@ class Examiner:
         if isinstance(result, Result) and run.kind is InvocationKind.DEFAULT and not run.argv:
             forks = self._forks(run, result)
             if forks and len(forks) <= _MOST_VARIANTS:
+                into.forks = tuple(forks)
+                made = [self.evaluate(run.script, words) for words in forks]
+                into.others_export = any(isinstance(r, Result) and r.exports for r in made)
                 for words in forks:
                     self._audit(replace(run, argv=words), into)
                 return
@@ -160,11 +171,13 @@ class Examiner:
         elif run.kind is InvocationKind.DEFAULT and self.only_defines(run.script):
             if self._may_export(run.script) and cut_short(result):
                 into.waiting.append(self.unresolved(run, why_nothing(result), where_cut(result)))
+        elif into.others_export and not (result.exhausted or result.ended):
+            pass
         elif run.kind is InvocationKind.RECIPE or (self._may_export(run.script) and cut_short(result)):
             into.add(run, self.unresolved(run, why_nothing(result), where_cut(result)))
         into.graphs += self.graphs_of(run, exports, result)
         if run.kind is InvocationKind.DEFAULT:
-            into.graphs += self._variants(run, result)
+            into.graphs += self._variants(run, result, into.forks)
 
     def _forks(self, run: Run, result: Result) -> list[tuple[str, ...]]:
         """The command lines that stand for a default one: each choice that has to be made.
@@ -175,6 +188,8 @@ class Examiner:
         must = [c for o in result.flags.values() if o.must_choose for c in o.given()]
         if must or result.exports or result.started or not (result.ended or self._has_words(run.script)):
             return must
+        if result.exhausted is not None:
+            return []  # each of the others would use up its budget as well
         may = [c for o in result.flags.values() for c in o.given()]
         may += [c.argv for c in changed((), [o for o in result.flags.values() if o.kind == "switch"])]
         tried = [(c, self.evaluate(run.script, c)) for c in may[:_MOST_VARIANTS]]
@@ -211,7 +226,7 @@ class Examiner:
 
     def _may_export(self, script: str) -> bool:
         """Whether the file has a word of a call that exports: many that name a framework only open what it made."""
-        text = self.sources.read(script).text
+        text = _TOKENS.sub("", self.sources.read(script).text)
         return any(
             any(word in text for word in words) and any(call in text for call in calls)
             for words, calls in tables().calls
@@ -243,7 +258,7 @@ class Examiner:
         for export in exports:
             where = run.line or line_in(export, run.script)
             counts[where, export.name] += 1
-            changes, idle = self._changes(run, export, counts[where, export.name], result)
+            changes, tried = self._changes(run, export, counts[where, export.name], result)
             graph = Graph(
                 _id(run, export),
                 run.script or export.site.path,
@@ -251,7 +266,7 @@ class Examiner:
                 export.name,
                 export.bundle.removeprefix(FILE_PREFIX),
                 invocation,
-                without_idle(export.facts, idle),
+                without_idle(export.facts, tried),
                 changes,
                 run.shipped,
                 export.family,
@@ -265,7 +280,7 @@ class Examiner:
         return Graph(
             f"{run.recipe or run.script}::*@-",
             run.script or place.path,
-            place.line,
+            place.line if place.path == (run.script or place.path) else 1,
             "*",
             "",
             Invocation(run.kind, run.argv, run.recipe),
@@ -281,13 +296,15 @@ class Examiner:
 
     def _changes(
         self, run: Run, export: Export, ordinal: int, result: Result
-    ) -> tuple[tuple[Change, ...], frozenset[str]]:
-        """(changes that make a difference, options of which no change does)."""
+    ) -> tuple[tuple[Change, ...], dict[str, list[GraphFacts]]]:
+        """(changes that make a difference, what the changes of each option gave; see `without_idle`)."""
         if export.facts.kind.value is not Kind.DECODER or run.command:
-            return (), frozenset()
+            return (), {}
         out = []
-        tried: set[str] = set()
-        for c in list(changed(run.argv, self._options(result, deciding_flags(export.facts))))[:_MOST_VARIANTS]:
+        tried: dict[str, list[GraphFacts]] = {}
+        deciding = deciding_flags(export.facts)
+        chosen = export.facts.flags & frozenset(run.argv)  # without these it exports something else, or nothing
+        for c in list(changed(run.argv, self._options(result, deciding | chosen)))[:_MOST_VARIANTS]:
             if run.kind is InvocationKind.VARIANT and c.flag not in run.argv:
                 continue  # two flags away from the default line: nobody asked for it
             other = self.evaluate(run.script, c.argv)
@@ -295,21 +312,25 @@ class Examiner:
                 continue
             same = twin(export, ordinal, run.script, other)
             if same is None and not other.exports:
+                if not (other.exhausted or other.ended):
+                    tried.setdefault(c.flag, [])
                 continue
             facts = same.facts if same is not None else None
-            tried.add(c.flag)
-            if facts is None or key(facts) != key(export.facts):
+            decoders = [e.facts for e in other.exports if e.facts.kind.value is not Kind.OTHER]
+            tried.setdefault(c.flag, []).extend([facts] if facts is not None else decoders)
+            if c.flag in deciding and (facts is None or key(facts) != key(export.facts)):
                 out.append(Change(c.text, c.flag, c.argv, facts))
-        return tuple(out), frozenset(tried - {c.flag for c in out})
+        return tuple(out), tried
 
-    def _variants(self, run: Run, result: Result) -> list[Found]:
+    def _variants(self, run: Run, result: Result, forks: Collection[tuple[str, ...]]) -> list[Found]:
+        """The runs with another value of an option that decides something, save those that are forks themselves."""
         out: list[Found] = []
-        decoders = [e for e in result.exports if e.facts.kind.value is Kind.DECODER]
+        decoders = [e for e in result.exports if e.facts.kind.value is not Kind.OTHER]
         flags = frozenset().union(*(e.facts.flags for e in decoders))
         options = [o for o in self._options(result, flags) if not o.must_choose]
         before = [key(e.facts) for e in result.exports]
         for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
-            other = self.evaluate(run.script, c.argv)
+            other = self.evaluate(run.script, c.argv) if c.argv not in forks else ""
             if isinstance(other, str):
                 continue
             if [key(e.facts) for e in other.exports] != before and other.exports:

@@ -418,6 +418,8 @@ def _attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
     try:
         return it.get(obj, node.attr.value, site)
     except RaiseSignal as error:
+        if it.choices.entries and isinstance(obj, Const) and obj.value is None:
+            raise  # an entry of a registry that has no class for this way
         return _would_raise(it, error, site)
 
 

@@ -1,4 +1,4 @@
-"""Buffers that a long loop registers under counted names (`k_cache_0`, ...): one stands for all of them."""
+"""Buffers and modules that a long loop sets under counted names (`k_cache_0`, ...): one stands for all of them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,19 @@ def find(obj: Instance, name: str) -> Value | None:
         return None
     found = [v for n, v in obj.attrs.items() if n == name or ("*" in n and _meet(n, name)) or _meet(name, n)]
     return present(found[0]) if len(found) == 1 else None
+
+
+def takes(obj: Instance, name: str, value: Value) -> bool:
+    """Whether `value` can be kept under a name with unknown parts: no other attribute can be meant by it.
+
+    What the same line has put there before is the same family.
+    """
+    if not name.strip("*"):
+        return False
+    own = present(obj.attrs[name]) if name in obj.attrs else None
+    if own is not None and (not isinstance(own, Instance) or own.places != value.places):
+        return False
+    return not any(n != name and (_meet(name, n) or _meet(n, name)) for n in obj.attrs)
 
 
 def _meet(pattern: str, name: str) -> bool:

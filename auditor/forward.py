@@ -76,8 +76,7 @@ def evaluate(
     it.heap.open()
     result: Value
     try:
-        positional = [v for n, v in keywords.items() if n.startswith("arg") and n[3:].isdigit()]
-        named = {n: v for n, v in keywords.items() if not (n.startswith("arg") and n[3:].isdigit())}
+        positional, named = _apart(keywords)
         result = call_module(it, module, Args(positional, named), site)
         outputs = tuple(named_outputs(it, result, site))
         _left_behind(it, events, site)
@@ -95,6 +94,13 @@ def evaluate(
     if isinstance(result, Unknown):
         return Outcome((), events, result)
     return Outcome(outputs, events)
+
+
+def _apart(inputs: dict[str, Value]) -> tuple[list[Value], dict[str, Value]]:
+    """The inputs by position and by name. Those of `*past` have no name, so that what stands before has none either."""
+    without = [number for number, n in enumerate(inputs) if n.startswith("arg") and n[3:].isdigit()]
+    count = without[-1] + 1 if without else 0
+    return list(inputs.values())[:count], dict(list(inputs.items())[count:])
 
 
 def _left_behind(it: Interpreter, events: Events, site: Site | None) -> None:

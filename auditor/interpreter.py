@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from auditor.assumptions import Assumptions
 from auditor.command_lines import CommandLines
 from auditor.heap import Contents, Heap
-from auditor.joins import decided_by, join_all, join_contents
+from auditor.joins import decided_by, guarded, join_all, join_contents
 from auditor.modules import Statement
 from auditor.operators import truth
 from auditor.places import Site
+from auditor.registries import Choices
 from auditor.rounds import Rounds
 from auditor.values import (
     NO_FLAGS,
@@ -157,6 +158,7 @@ class Interpreter:
     assumed: Assumptions = field(default_factory=Assumptions)
     rounds: Rounds = field(default_factory=Rounds)
     chosen_by: list[Value] = field(default_factory=list)
+    choices: Choices = field(default_factory=Choices)
     outputs_sought: bool = False
     rewired: dict[int, tuple[Function, Unknown]] = field(default_factory=dict)
     attributed: dict[int, tuple[Function, dict[str, Value]]] = field(default_factory=dict)
@@ -312,12 +314,16 @@ class Interpreter:
 
         self.fork([run(t) for t in thunks], test)
         with decided_by(test):
-            return join_all(results)
+            joined = join_all(results)
+        return guarded(joined, test, *results) if len(results) == 2 else joined
 
     def each(self, value: Value, function: Callable[[Value], Value]) -> Value:
         """`function` of a value, or of each option of a union."""
         if not isinstance(value, Union):
             return function(value)
+        if value.guard is not None:
+            test, when, otherwise = value.guard
+            return self.choose([lambda: self.each(when, function), lambda: self.each(otherwise, function)], test)
 
         def thunk(option: Value) -> Callable[[], Value]:
             return lambda: function(option)

@@ -365,7 +365,7 @@ def present(v: Value) -> Value:
     return union(o for o in v.options if not isinstance(o, Absent)) if isinstance(v, Union) else v
 
 
-def _guarded(value: Value, test: Value | None, when: Value, otherwise: Value) -> Value:
+def guarded(value: Value, test: Value | None, when: Value, otherwise: Value) -> Value:
     """What a branch on `test` made one of two values: a later branch on it finds its own again."""
     if test is not None and type(value) is Union and value is not when and value is not otherwise:
         value.guard = (test, when, otherwise)
@@ -382,7 +382,7 @@ def _join_names(a: dict[str, Value], b: dict[str, Value], test: Value | None) ->
         if type(x) is Deleted or type(y) is Deleted:
             x, y = (y, None) if type(x) is Deleted else (x, None)
         if x is not None and y is not None:
-            out[name] = _guarded(join(x, y), test, x, y)
+            out[name] = guarded(join(x, y), test, x, y)
         else:
             out[name] = x or y  # type: ignore[assignment]
     return out
@@ -395,12 +395,12 @@ def _join_attributes(a: dict[str, Value], b: dict[str, Value], test: Value | Non
         if x is y:
             continue
         if x is not None and y is not None:
-            out[name] = _guarded(join(x, y), test, x, y)
+            out[name] = guarded(join(x, y), test, x, y)
         else:
             one = x or y
             assert one is not None
             gone = absent(one)
-            out[name] = _guarded(union([one, gone]), test, x or gone, y or gone)
+            out[name] = guarded(union([one, gone]), test, x or gone, y or gone)
     return out
 
 

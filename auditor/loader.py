@@ -49,8 +49,8 @@ _PLACEMENT = frozenset({"cuda", "cpu", "pin_memory", "is_cuda"})
 class Loader:
     """The modules of one scan. `natives` maps dotted names to what this project knows of them.
 
-    `programs` are exported programs that a run has saved, by script and file name; `operators` the functions of custom
-    operators, by dotted name and by the file that registers them.
+    `programs` are exported programs and traced modules that a run has saved, by script and file name; `operators` the
+    functions of custom operators, by dotted name and by the file that registers them.
     """
 
     sources: Sources
@@ -71,7 +71,7 @@ class Loader:
     patched: dict[str, Value] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
-    programs: dict[tuple[str, str], Instance] = field(default_factory=dict)
+    programs: dict[tuple[str, str], Value] = field(default_factory=dict)
     operators: dict[str, dict[str, Value]] = field(default_factory=dict)
     keeper: Keeper = field(default_factory=Keeper)
     _data_cache: dict[str, bool] = field(default_factory=dict)
@@ -375,7 +375,7 @@ class Loader:
         known = self.natives.get(dotted)
         if known is not None:
             return known
-        if dotted.startswith("transformers.") and dotted.endswith("ForCausalLM"):
+        if dotted.startswith("transformers.") and dotted.endswith(("ForCausalLM", "LMHeadModel")):
             return self.natives["transformers.AutoModelForCausalLM"]
         found = self.externals.get((dotted, places))
         if found is None:

@@ -13,6 +13,7 @@ from auditor.frameworks import (
     coreai_torch,
     coremltools,
     executorch,
+    exporting,
     lowering,
     mil,
     multifunction,
@@ -54,6 +55,7 @@ def natives() -> dict[str, Value]:
         **multifunction.NATIVES,
         **coreai_models.NATIVES,
         **executorch.NATIVES,
+        **exporting.NATIVES,
         **{name: _holder(name) for name in tables().holds_module},
     }
 

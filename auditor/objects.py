@@ -8,7 +8,7 @@ import libcst as cst
 
 from auditor import methods, operators
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
-from auditor.joins import Absent, join_all, union, union_of
+from auditor.joins import Absent, guarded, join_all, union, union_of
 from auditor.places import Site
 from auditor.roles import words
 from auditor.syntax import spelled
@@ -387,11 +387,16 @@ def _union_attribute(it: Interpreter, obj: Union, name: str, site: Site | None) 
             missing = error
     if not out:
         raise missing or RaiseSignal("AttributeError")
-    return (
+    found = (
         join_all(out)
         if not all(isinstance(o, (Bound, Native, Function)) for o in out) or len(out) == 1
         else union_of(out)
     )
+    if obj.guard is None or missing is not None:
+        return found
+    test, *ways = obj.guard
+    own = [a for way in ways for o, a in zip(obj.options, out, strict=True) if o is way]
+    return guarded(found, test, *own) if len(own) == 2 else found
 
 
 def bound(it: Interpreter, found: Value, obj: Value, cls: Value, site: Site | None) -> Value:

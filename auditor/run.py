@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from auditor import calls, expressions, objects
@@ -12,6 +12,7 @@ from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSi
 from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
 from auditor.passed_on import without_logits
+from auditor.registries import Where
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
 from auditor.statements.dispatch import run_block
@@ -37,7 +38,8 @@ class Result:
     """What a run exported and started, and how it ended.
 
     `flags` are the options that the parser declared, `unread` the imports that could not be resolved, `ended_at` where
-    the run was ended by an error, when that is known.
+    the run was ended by an error, when that is known, `registries` the look-ups that had to choose among model classes
+    and how many entries each had.
     """
 
     exports: tuple[Export, ...]
@@ -49,6 +51,7 @@ class Result:
     ended: str = ""
     unread: tuple[tuple[str, Place], ...] = ()
     ended_at: Place | None = None
+    registries: Mapping[Where, int] = field(default_factory=dict)
 
 
 def run_script(loader: Loader, path: str, argv: tuple[str, ...], met: dict[Hashable, Result] | None = None) -> Result:
@@ -83,10 +86,17 @@ def run_command(loader: Loader, dotted: str, attribute: str, argv: tuple[str, ..
     return _run(loader, argv, body, file.path)
 
 
-def run_function(loader: Loader, path: str, name: str, model: tuple[str, str, str] | None = None) -> Result:
+def run_function(
+    loader: Loader,
+    path: str,
+    name: str,
+    model: tuple[str, str, str] | None = None,
+    taken: Mapping[Where, int] | None = None,
+) -> Result:
     """Evaluate a module-level function, or a method (`Class.method`), that nothing calls, with unknown arguments.
 
     With `model` (parameter, path, class) that parameter is an instance of that class, made with unknown arguments.
+    `taken` are entries of registries of classes by number, for look-ups under keys that nobody knows.
     """
     module = loader.library_module(path)
 
@@ -105,16 +115,22 @@ def run_function(loader: Loader, path: str, name: str, model: tuple[str, str, st
             given[model[0]] = it.call(made, Args(), made.site)
         it.call(function, Args([], given), None)
 
-    return _run(loader, (), body, path)
+    return _run(loader, (), body, path, taken=taken)
 
 
 def _run(
-    loader: Loader, argv: tuple[str, ...], body: Any, path: str, met: dict[Hashable, Result] | None = None
+    loader: Loader,
+    argv: tuple[str, ...],
+    body: Any,
+    path: str,
+    met: dict[Hashable, Result] | None = None,
+    taken: Mapping[Where, int] | None = None,
 ) -> Result:
     met = {} if met is None else met
     loader.start_run(Seq("list", [Const(path), *(Const(a) for a in argv)]))
     sinks = Sinks()
     it = Interpreter(MEANING, loader, sinks, argv, CommandLines(met.keys()), literals=loader.literals)
+    it.choices.taken.update(taken or {})
     it.heap.begin()
     ended, ended_at = "", None
     try:
@@ -148,6 +164,7 @@ def _run(
         ended,
         unread,
         ended_at,
+        dict(it.choices.met),
     )
     if it.command_lines.key is not None and not loader.argv_read:
         met[it.command_lines.key] = result

@@ -9,7 +9,7 @@ from auditor.places import Site
 from auditor.values import NO_FLAGS, Value
 
 if TYPE_CHECKING:
-    from rules.facts import GraphFacts
+    from rules.facts import GraphFacts, Place
 
 
 @dataclass(slots=True, eq=False)
@@ -17,7 +17,8 @@ class Export:
     """One exported entry point, with its facts as they were at the export call.
 
     `bundle` is filled in when the program is saved; `*` stands for unknown parts, empty for never saved. `inputs` and
-    `outputs` are the names that the converter call gives.
+    `outputs` are the names that the converter call gives. `home` is where the model class stands, when a registry of
+    classes gave it.
     """
 
     site: Site
@@ -29,6 +30,7 @@ class Export:
     bundle: str = ""
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    home: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from auditor import notebooks
 from auditor.entry_points import console_scripts
 from auditor.imports import Finder, Found, Place, module_file
 from auditor.libraries import Layer, Libraries, open_library
@@ -92,12 +93,12 @@ class Sources:
         return f"library-{len(taken) + 1}:{parts[-1] if parts else ''}"
 
     def python_files(self) -> tuple[str, ...]:
-        """Displayed paths of the Python files below the root, sorted; without hidden, installed and vendored folders.
+        """Displayed paths of Python files and notebooks below the root, sorted; without hidden and installed folders.
 
         With `only`, those in the folders named, and each file named.
         """
         named = {path for path in self._only if path and is_file(self.tree, path)}
-        found = (path for path in self.paths() if path.endswith(".py") and self._wanted(path))
+        found = (path for path in self.paths() if path.endswith((".py", notebooks.SUFFIX)) and self._wanted(path))
         return tuple(sorted(named.union(found)))
 
     def _wanted(self, path: str) -> bool:
@@ -173,7 +174,10 @@ class Sources:
         else:
             data = self.tree.read(path)
             package = self._package(folder)
-        return SourceFile(path, decode(data, path), hashlib.sha256(data).hexdigest(), package, folder)
+        text = decode(data, path)
+        if path.endswith(notebooks.SUFFIX):
+            text = notebooks.code_of(text, path)
+        return SourceFile(path, text, hashlib.sha256(data).hexdigest(), package, folder)
 
     def _package(self, folder: str) -> str:
         """The dotted name of a folder, counted from the topmost `__init__.py` above it."""

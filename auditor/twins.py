@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,14 +70,22 @@ def key(facts: GraphFacts) -> tuple[object, ...]:
     )
 
 
-def without_idle(facts: GraphFacts, idle: frozenset[str]) -> GraphFacts:
-    """The facts without the options that were changed and made no difference."""
-    if not idle:
-        return facts
-    return replace(
-        facts,
-        states=replace(facts.states, flags=facts.states.flags - idle),
-        query=replace(facts.query, flags=facts.query.flags - idle),
-        logits=replace(facts.logits, flags=facts.logits.flags - idle),
-        kv=replace(facts.kv, flags=facts.kv.flags - idle),
-    )
+def without_idle(facts: GraphFacts, tried: Mapping[str, Sequence[GraphFacts]]) -> GraphFacts:
+    """The facts without the options of which no change made a difference to them.
+
+    `tried` holds by option what its changes gave: the facts of the same graph, or those of the decoders of a run that
+    has no such graph. An option that only chooses which graph is exported decides nothing about it.
+    """
+
+    def left(name: str) -> Fact[Any]:
+        fact = _FACTS[name](facts)
+        idle = {f for f, others in tried.items() if all(_said(_FACTS[name](o)) == _said(fact) for o in others)}
+        return replace(fact, flags=fact.flags - idle) if idle & fact.flags else fact
+
+    return replace(facts, states=left("states"), query=left("query"), logits=left("logits"), kv=left("kv"))
+
+
+def _said(fact: Fact[Any]) -> object:
+    """What a fact says, without its evidence."""
+    value = fact.value
+    return tuple((s.name, s.role) for s in value) if isinstance(value, tuple) else value

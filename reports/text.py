@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from reports.order import groups, loose
 from reports.silence import silence
 from reports.wording import command, logits_word, plain, plural, query_word, states_word, why
-from rules.audit import Audit
-from rules.facts import FileStatus, GraphFacts
+from rules.audit import Audit, Reported
+from rules.facts import FileStatus, GraphFacts, Kv
 from rules.fixes import Judged
 from rules.models import Model
 from rules.rule import Finding
@@ -75,7 +75,9 @@ class TextReport:
         primary = audit.by_id[model.primary]
         if "not-a-decoder" in primary.judgement.broken:
             place = primary.judgement.findings[0].primary
-            yield f"  {plain(model.id)}{f'  {plain(str(place))}' if place else ''}"
+            facts = primary.graph.facts
+            without = "  no cache" if facts.states.value == () and facts.kv.value is Kv.NONE else ""
+            yield f"  {plain(model.id)}{f'  {plain(str(place))}' if place else ''}{without}"
             return
         yield ""
         yield "  " + self._paint(plain(model.id), "1") + f": {self._says(primary)}"
@@ -83,8 +85,8 @@ class TextReport:
             yield f"    bundle  {plain(model.bundle)}"
         yield f"    run     {plain(command(primary.graph))}"
         yield f"    graph   {plain(primary.graph.graph)} ({plain(primary.graph.script)}:{primary.graph.line})"
-        for reported in audit.findings(primary)[: len(primary.judgement.reasons)]:
-            yield from self._finding(reported.finding)
+        for rules, reported in _alike(audit.findings(primary)[: len(primary.judgement.reasons)]):
+            yield from self._finding(reported.finding, rules)
             if reported.waiver:
                 yield f"      waived: {plain(reported.waiver.reason)}"
             elif reported.known:
@@ -97,11 +99,16 @@ class TextReport:
             yield f"    advice  {advice.rule}: {plain(advice.message)}"
         for identifier in model.graphs:
             if identifier != model.primary:
-                yield f"    also    {plain(identifier)}: {self._says(audit.by_id[identifier])}"
+                item = audit.by_id[identifier]
+                name = identifier if item.graph.graph != "*" else command(item.graph)
+                yield f"    also    {plain(name)}: {self._says(item)}"
 
-    def _finding(self, finding: Finding) -> Iterator[str]:
-        yield f"    {finding.rule}: {plain(finding.message)}"
+    def _finding(self, finding: Finding, rules: Sequence[str]) -> Iterator[str]:
+        message = finding.message if len(rules) == 1 else _reason(finding)
+        yield f"    {', '.join(rules)}: {plain(message)}"
         places = [(plain(str(place)), plain(place.note)) for place in finding.evidence]
+        noted = {where for where, note in places if note}
+        places = [(where, note) for where, note in places if note or where not in noted]
         width = max((len(where) for where, note in places if note), default=0)
         for where, note in places:
             yield f"      {where.ljust(width)}  {note}".rstrip()
@@ -147,3 +154,30 @@ class TextReport:
 
     def _paint(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+
+_UNKNOWN = " unknown: "
+
+
+def _reason(finding: Finding) -> str:
+    """Why a fact is not known, without the name of the fact."""
+    return finding.message.partition(_UNKNOWN)[2]
+
+
+def _alike(found: Sequence[Reported]) -> Iterator[tuple[list[str], Reported]]:
+    """Findings with their rules: facts that are not known for one and the same reason are told together."""
+    groups: list[tuple[list[str], Reported]] = []
+    for reported in found:
+        finding = reported.finding
+        rules, other = groups[-1] if groups else ([], None)
+        same = (
+            other is not None
+            and _UNKNOWN in finding.message
+            and (_reason(finding), finding.evidence, finding.fix, reported.waiver, reported.known)
+            == (_reason(other.finding), other.finding.evidence, other.finding.fix, other.waiver, other.known)
+        )
+        if same:
+            rules.append(finding.rule)
+        else:
+            groups.append(([finding.rule], reported))
+    return iter(groups)

@@ -10,13 +10,14 @@ from rules.rule import Breach, Example, Rule, Severity
 
 
 def _breach(facts: GraphFacts) -> Breach | None:
+    if facts.states.value == () and facts.kv.value is Kv.NONE:
+        told = facts.kind if facts.kind.value is Kind.OTHER else facts.kv
+        return Breach(
+            "no state and no cache goes in or out: the graph computes its whole input every time",
+            told.evidence or facts.states.evidence,
+        )
     if facts.kind.value is Kind.OTHER:
         return Breach("the graph is no autoregressive token decoder", facts.kind.evidence)
-    if facts.states.value == () and facts.kv.value is Kv.NONE:
-        return Breach(
-            "no cache goes in or out: a stateless graph computes the whole sequence every time",
-            facts.kv.evidence or facts.states.evidence,
-        )
     return None
 
 
@@ -43,6 +44,7 @@ The other rules ask how a decoder decodes; of such a graph they are not asked.""
     ),
     invalid=(
         Example("a vision tower", TOWER),
+        Example("an encoder that streams, with a cache of frames", replace(TOWER, kv=kv(Kv.IO))),
         Example(
             "a causal language model exported without a cache, on its full sequence",
             replace(DENSE, states=states(), kv=kv(Kv.NONE)),

@@ -105,7 +105,12 @@ def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     if name is None or "*" in name:
         from auditor.calls import taint
+        from auditor.torch.modules import is_module
 
+        modules = name is not None and is_module(obj) and is_module(args.pos[2])
+        if modules and isinstance(obj, Instance) and name is not None and families.takes(obj, name, args.pos[2]):
+            families.register(it, obj, name, args.pos[2], site)
+            return NONE
         kind = "data" if isinstance(obj, Instance) and is_record(obj, args.pos[2]) else ""
         cause = Unknown("an attribute was set under a name that is not known", kind=kind, places=here(site))
         taint(it, Args([obj]), cause)

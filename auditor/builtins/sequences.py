@@ -19,6 +19,7 @@ from auditor.values import (
     Mapping,
     Seq,
     Star,
+    Tensor,
     Union,
     Unknown,
     Value,
@@ -107,6 +108,9 @@ def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
             index = Unknown("an index of a loop of unknown length", "index", "int", places=here(site))
             if len(source.items) == 1 and source.rest is None and first == 0:
                 index.below = as_dim(length(it, args.pos[0], site))
+            rows = any(isinstance(v, Tensor) for v in i.items)  # of a tensor: their numbers are positions
+            if not rows and (start is None or isinstance(start, Const)):
+                index.atom = dims.Atom(index.name, minimum=0, counted=True)
             out.append(Star(tuple(Seq("tuple", [index, v]) for v in i.items)))
         elif any(isinstance(o, Star) for o in out):
             out.append(Seq("tuple", [Unknown("an index behind a loop of unknown length", "index", "int"), i]))

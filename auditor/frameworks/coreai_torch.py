@@ -97,8 +97,10 @@ def exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> 
     declarations = [declare(args, one, site) for option in options for one in _each_set(option)]
     facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     name = text_of(args.kw.get("entrypoint_name", Const("main"))) or "*"
-    export = Export(site, tuple(it.stack), name, facts, family_of([d.module for d in declarations]), it.conditions)
+    modules = [d.module for d in declarations]
+    export = Export(site, tuple(it.stack), name, facts, family_of(modules), it.conditions)
     export.inputs, export.outputs = names_given(declarations)
+    export.home = it.choices.home(modules)
     it.sinks.export(export)
     return export
 

@@ -58,8 +58,10 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     options = model.options if isinstance(model, Union) else (model,)
     declarations = [declare(it, option, args, site) for option in options]
     facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
-    export = Export(site, tuple(it.stack), "main", facts, family_of([d.module for d in declarations]), it.conditions)
+    modules = [d.module for d in declarations]
+    export = Export(site, tuple(it.stack), "main", facts, family_of(modules), it.conditions)
     export.inputs, export.outputs = names_given(declarations)
+    export.home = it.choices.home(modules)
     written = args.kw.get("package_dir")
     if written is not None and not (isinstance(written, Const) and written.value is None):
         export.bundle = format_value(written, "", None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
-from auditor.sinks import Export
 from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Value, text_of
 
 _FUNCTIONS = "(functions)"
@@ -66,9 +67,7 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
             told = text_of(target) if paths.count(path) == 1 or "*" not in path else None
             function = name if told is None or "*" in told else told
             if id(export) in taken:  # the same model under a second name
-                it.sinks.export(
-                    Export(export.site, export.stack, function, export.facts, export.family, export.flags, bundle)
-                )
+                it.sinks.export(replace(export, name=function, bundle=bundle))
                 continue
             taken.add(id(export))
             export.bundle, export.name = bundle, function

@@ -13,12 +13,13 @@ from typing import Any
 class Tables:
     """The union of all framework files. `words` are what a file must contain to have to do with an export, and `calls`
     pairs of such words and of those that it needs beside them to export by itself; `exporters` are the console scripts
-    that export; `passes` are those that coremltools has."""
+    that export, `functions` those of libraries that do; `passes` are those that coremltools has."""
 
     packages: frozenset[str]
     words: tuple[str, ...]
     calls: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     exporters: frozenset[str]
+    functions: frozenset[str]
     keeps_module: frozenset[str]
     holds_module: frozenset[str]
     keeps_model: frozenset[str]
@@ -47,6 +48,7 @@ def tables() -> Tables:
         tuple(dict.fromkeys(union("prefilter"))),
         tuple((tuple(d["prefilter"]), tuple(d.get("calls", d["prefilter"]))) for d in data if "prefilter" in d),
         frozenset(union("exporters")),
+        frozenset(union("functions")),
         frozenset(union("keeps_module")),
         frozenset(union("holds_module")),
         frozenset(union("keeps_model")),

@@ -262,14 +262,26 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`torch.export.save(program, file)`: a later phase of the same script may load it."""
     program, file = args.get(0, "ep"), args.get(1, "f")
     if file is not None and isinstance(program, Instance) and isinstance(program.payload, Program):
-        it.loader.programs[_file(it, file)] = program
+        keep(it, file, program)
     return NONE
 
 
 def _load(it: Interpreter, args: Args, site: Site | None) -> Value:
-    file = args.get(0, "f")
-    found = it.loader.programs.get(_file(it, file)) if file is not None else None
-    return found or Unknown("a program that is read from a file", "torch.export.load()", places=(site,) if site else ())
+    what = Unknown("a program that is read from a file", "torch.export.load()", places=(site,) if site else ())
+    return kept(it, args.get(0, "f"), what)
+
+
+def keep(it: Interpreter, file: Value, program: Instance) -> None:
+    """A program or a traced module is saved. Of two under a name with unknown parts, nobody knows which is which."""
+    name = _file(it, file)
+    old = it.loader.programs.get(name, program)
+    lost = Unknown(f"one of several programs saved as `{name[1]}`", places=file.places)
+    it.loader.programs[name] = program if old is program or "*" not in name[1] else lost
+
+
+def kept(it: Interpreter, file: Value | None, what: Unknown) -> Value:
+    """What the script has saved under a name; `what` when it was not this script."""
+    return it.loader.programs.get(_file(it, file), what) if file is not None else what
 
 
 def _file(it: Interpreter, file: Value) -> tuple[str, str]:

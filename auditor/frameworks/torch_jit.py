@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 
 from auditor.calls import unread
-from auditor.frameworks.torch_export import bind_inputs
+from auditor.frameworks.torch_export import bind_inputs, keep, kept
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch.modules import is_module, kept_module
+from auditor.torch.modules import TRACED_WITH, is_module, kept_module
 from auditor.values import (
     NONE,
     Args,
@@ -25,7 +25,7 @@ from auditor.values import (
     merge_flags,
 )
 
-_EXAMPLE, _SCRIPTED = "(traced with)", "(scripted)"
+_SCRIPTED = "(scripted)"
 
 
 def _trace(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -52,7 +52,7 @@ def _recorded(it: Interpreter, args: Args, positional: Value, keywords: Value, s
     for one in getattr(module, "options", (module,)):
         if isinstance(one, Instance):
             it.heap.touch(one)
-            one.attrs[_EXAMPLE] = Seq("tuple", [positional, keywords])
+            one.attrs[TRACED_WITH] = Seq("tuple", [positional, keywords])
             one.attrs.pop(_SCRIPTED, None)
     return module
 
@@ -64,7 +64,7 @@ def _script(it: Interpreter, args: Args, site: Site | None) -> Value:
         given = args.get(0, "obj")
         return given if isinstance(given, (Function, Class)) else unread(it, _not_read(args, site), args, site)
     for one in getattr(module, "options", (module,)):
-        if isinstance(one, Instance) and _EXAMPLE not in one.attrs:
+        if isinstance(one, Instance) and TRACED_WITH not in one.attrs:
             it.heap.touch(one)
             one.attrs[_SCRIPTED] = Const(True)
     return module
@@ -85,7 +85,7 @@ def traced_with(it: Interpreter, module: Value, site: Site) -> Table[str, Value]
         return {}
     if isinstance(module.attrs.get(_SCRIPTED), Const):
         return None
-    example = module.attrs.get(_EXAMPLE)
+    example = module.attrs.get(TRACED_WITH)
     if not isinstance(example, Seq):
         return {}
     positional, keywords = example.items
@@ -94,7 +94,22 @@ def traced_with(it: Interpreter, module: Value, site: Site) -> Table[str, Value]
     return dict(bind_inputs(it, module, positional, keywords, site)[0])
 
 
+def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`torch.jit.save(module, file)`: the same script may load it again before it converts it."""
+    module, file = args.get(0, "m"), args.get(1, "f")
+    if file is not None and isinstance(module, Instance) and is_module(module):
+        keep(it, file, module)
+    return NONE
+
+
+def _load(it: Interpreter, args: Args, site: Site | None) -> Value:
+    what = Unknown("a traced module that is read from a file", "torch.jit.load()", places=(site,) if site else ())
+    return kept(it, args.get(0, "f"), what)
+
+
 NATIVES: dict[str, Value] = {
+    "torch.jit.save": Native("torch.jit.save", _save),
+    "torch.jit.load": Native("torch.jit.load", _load),
     "torch.jit.trace": Native("torch.jit.trace", _trace),
     "torch.jit.trace_module": Native("torch.jit.trace_module", _trace_module),
     "torch.jit.script": Native("torch.jit.script", _script),

@@ -8,7 +8,7 @@ from auditor.graph_facts.kinds import gives_one_output, kind_fact, kv_fact
 from auditor.graph_facts.logits import logits_fact
 from auditor.graph_facts.marks import event_marks, flexibility_marks, unwritten_marks, workload_marks
 from auditor.graph_facts.programs import run_forward, with_ranks
-from auditor.graph_facts.query import has_one_row, query_among, query_fact, reads_tokens
+from auditor.graph_facts.query import ends_a_model, has_one_row, query_among, query_fact, reads_tokens
 from auditor.graph_facts.states import bound_inputs, carried_states, is_recurrent, may_hold_state, states_fact
 from auditor.interpreter import Interpreter
 from auditor.roles import recurrent_inputs
@@ -26,7 +26,7 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     query = query_fact(d, query_input)
     recurrent = recurrent_inputs([(i.name, i.value) for i in others if i is not query_input])
     recurrent = {**carried_states(d, others, query_input), **recurrent}
-    if not reads_tokens(query_input):
+    if not reads_tokens(query_input) and not ends_a_model(query_input, d.output_names or ()):
         recurrent = {}  # what a network of frames or samples carries along makes it no decoder
     if not d.state_names and not recurrent and not may_hold_state(d.module):
         # no states and no cache: nothing that `forward` computes can make this a decoder

@@ -28,8 +28,8 @@ def kv_fact(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[De
             return Fact.unknown(reason, *places)
     caches = _cache_inputs(others, d.output_names or ())
     named = [n for n in d.input_names or () if is_cache_name(n)]
-    if cache_names(d.output_names or ()):
-        named = cache_names(d.input_names or ())  # a numbered pair is a cache when one comes out too
+    if d.output_names is None or cache_names(d.output_names):
+        named = cache_names(d.input_names or ())  # a numbered pair is a cache when one comes out too, or may
     if caches or named:
         return Fact(Kv.IO, evidence(d.site, *(c.value for c in caches[:1]), d.input_source))
     return Fact(Kv.NONE, (d.site.place("export call"),))

@@ -45,12 +45,21 @@ def logits_fact(it: Interpreter, d: Declaration, outcome: Outcome, q: Declared |
 
 
 def _logits_output(d: Declaration, outputs: Sequence[tuple[str, Value]], default: str = "") -> tuple[str, Value | None]:
-    names = d.output_names or ()
-    labelled = [(names[n] if n < len(names) else own or default, v) for n, (own, v) in enumerate(outputs)]
+    names = _names(d.output_names or (), len(outputs))
+    labelled = [(names.get(n) or own or default, v) for n, (own, v) in enumerate(outputs)]
     for label, v in labelled:
         if is_logits_name(label):
             return label, v
     return labelled[0] if labelled else ("", None)
+
+
+def _names(names: Sequence[str], count: int) -> dict[int, str]:
+    """The names of `count` outputs by position; behind names that stand for several, positions count from the end."""
+    several = [n for n, name in enumerate(names) if "*" in name]
+    if not several:
+        return dict(enumerate(names))
+    behind = {count - (len(names) - n): name for n, name in enumerate(names) if n > several[-1]}
+    return {**behind, **dict(enumerate(names[: several[0]]))}
 
 
 def _logits_of(
@@ -116,7 +125,7 @@ def _by_name(d: Declaration) -> Fact[Logits] | None:
     return Fact(Logits.NONE, (*((call,) if places else ()), Place(named.path, named.line, note)))
 
 
-_HIDDEN_NAMES = {"hidden", "embed", "embeds", "embeddings", "features", "feat", "latent", "states", "h", "out", "lm"}
+_HIDDEN_NAMES = {"hidden", "embed", "embeds", "embeddings", "features", "feat", "latent", "states", "h"}
 
 
 def _of_embeddings(module: Value, width: dims.Dim) -> set[bool]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
 from auditor.places import Site
-from auditor.roles import is_cache_name, query_rank, words
+from auditor.roles import is_cache_name, is_logits_name, query_rank, words
 from auditor.values import NONE, Const, Instance, Tensor, Union, Unknown, Value, merge_flags, text_of
 from rules.facts import Fact, Query
 
@@ -117,6 +117,11 @@ def reads_tokens(q: Declared | None) -> bool:
     if isinstance(q.value, Tensor) and q.value.dtype.startswith("int"):
         return True
     return bool(set(words(q.name)) & {"ids", "token", "tokens", "embeds", "embedding", "embeddings"})
+
+
+def ends_a_model(q: Declared | None, outputs: Sequence[str]) -> bool:
+    """Whether this is by its names the last part of a model of tokens: hidden states in, logits out."""
+    return q is not None and "hidden" in words(q.name) and any(map(is_logits_name, outputs))
 
 
 def takes_tokens(q: Declared | None) -> bool:

@@ -16,11 +16,13 @@ from rules.facts import Fact, Role, State
 
 
 def bound_inputs(d: Declaration) -> dict[str, str]:
-    """Input name -> state name. States are bound to the inputs behind the named ones, in order, else by name."""
+    """Input name -> state name: by name where each is an input's, else in order to the inputs behind the named ones."""
     names = d.state_names
     if not isinstance(names, tuple) or not names:
         return {}
     inputs = [i.name for i in d.inputs]
+    if set(names) <= set(inputs):
+        return {n: n for n in names}
     if d.input_names is not None and len(inputs) - len(d.input_names) == len(names):
         return dict(zip(inputs[len(d.input_names) :], names, strict=True))
     listed = set(d.input_names or ())

@@ -198,7 +198,8 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
         return f"is written at a position that is not known: {unread.reason}"
     if not isinstance(value, Tensor) or whole:
         return ""
-    if value.base is target.base:
+    assert target.base is not None
+    if value.base is target.base or ("copy" in value.tags and target.base.tag in value.tags):
         return "is written in part from itself"
     if value.cuts and value.shape is not None and not any(map(dims.depends_on_query, value.shape)):
         return "takes one row of the query, whatever its length"

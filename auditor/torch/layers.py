@@ -14,13 +14,29 @@ from auditor.torch.ops import convolution, elementwise, views
 from auditor.torch.ops.op import Op
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import OWN_TAGS, as_tensor, result, size, unknown_tensor
-from auditor.values import NONE, Args, Const, Instance, NativeClass, Seq, Storage, Tensor, Union, Value
+from auditor.values import (
+    NONE,
+    Args,
+    Const,
+    Instance,
+    NativeClass,
+    Seq,
+    Storage,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    text_of,
+)
 
 Forward = Callable[[Interpreter, Instance, Args, "Site | None"], Value]
 Shaper = Callable[[Instance], dict[str, tuple[Dim, ...] | None]]
+Methods = dict[str, Callable[[Interpreter, Args, "Site | None"], Value]]
 
 
-def layer(name: str, parameters: str, forward: Forward, weights: Shaper | None = None) -> NativeClass:
+def layer(
+    name: str, parameters: str, forward: Forward, weights: Shaper | None = None, more: Methods | None = None
+) -> NativeClass:
     """A layer class: `parameters` are the names of its constructor, in order, kept as attributes."""
     names = parameters.split()
 
@@ -42,7 +58,8 @@ def layer(name: str, parameters: str, forward: Forward, weights: Shaper | None =
         assert isinstance(obj, Instance)
         return forward(it, obj, Args(args.pos[1:], args.kw, args.more), site)
 
-    return NativeClass(f"torch.nn.{name}", {"__init__": init, "forward": ops_lifted(call)}, (MODULE,))
+    methods = {"__init__": init, "forward": ops_lifted(call), **(more or {})}
+    return NativeClass(f"torch.nn.{name}", methods, (MODULE,))
 
 
 def ops_lifted(op: Op) -> Op:
@@ -182,14 +199,33 @@ def _unread(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Va
     )
 
 
+def _numbered_weight(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`weight_ih_l0`, `bias_hh_l1_reverse`, ...: a recurrent layer has them by layer and direction."""
+    if (text_of(args.pos[1]) or "").startswith(("weight_", "bias_")):
+        return Tensor(None, reason=Unknown("a weight of a recurrent layer"), base=Storage("weight", "parameter"))
+    return MODULE.methods["__getattr__"](it, args, site)
+
+
+_RECURRENT_METHODS: Methods = {
+    "flatten_parameters": lambda it, args, site: NONE,
+    "__getattr__": _numbered_weight,
+}
+
 _ACTIVATIONS = """
 ReLU ReLU6 SiLU GELU Mish ELU SELU CELU LeakyReLU PReLU Sigmoid Tanh Softplus Softmax LogSoftmax Hardswish Hardsigmoid
 Hardtanh Identity Dropout Dropout1d Dropout2d Threshold Softsign LogSigmoid
 """
-_UNREAD = """
-LSTM GRU RNN Upsample Unfold Fold TransformerEncoder TransformerEncoderLayer AdaptiveAvgPool1d AdaptiveAvgPool2d
-PixelShuffle
-"""
+_RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional proj_size"
+_UNREAD = {
+    "Upsample": "size scale_factor mode align_corners",
+    "Unfold": "kernel_size dilation padding stride",
+    "Fold": "output_size kernel_size dilation padding stride",
+    "TransformerEncoder": "encoder_layer num_layers norm",
+    "TransformerEncoderLayer": "d_model nhead dim_feedforward dropout",
+    "AdaptiveAvgPool1d": "output_size",
+    "AdaptiveAvgPool2d": "output_size",
+    "PixelShuffle": "upscale_factor",
+}
 _NORMS = {
     "LayerNorm": "normalized_shape eps elementwise_affine bias",
     "RMSNorm": "normalized_shape eps elementwise_affine",
@@ -214,7 +250,8 @@ def _classes() -> list[NativeClass]:
     out += [layer(f"Conv{s}d", _CONV, _convolution(s), _conv_weights(s)) for s in (1, 2, 3)]
     out += [layer(f"ConvTranspose{s}d", _DECONV, _convolution(s, True), _conv_weights(s)) for s in (1, 2, 3)]
     out += [layer(f"{kind}Pool{s}d", _POOL, _pool(s)) for kind in ("Max", "Avg") for s in (1, 2)]
-    out += [layer(n, "a b c", _unread) for n in _UNREAD.split()]
+    out += [layer(n, p, _unread) for n, p in _UNREAD.items()]
+    out += [layer(n, _RECURRENT, _unread, more=_RECURRENT_METHODS) for n in ("LSTM", "GRU", "RNN")]
     out += [
         layer("Linear", "in_features out_features bias", _linear, _linear_weights),
         EMBEDDING,

@@ -381,10 +381,30 @@ def _unseen(it: Interpreter, args: Args, site: Site | None) -> Value:
         it.heap.touch(obj)
         obj.taint = obj.taint or Unknown(f"`{name}` of a module is taken", places=(site,) if site else ())
         return obj.taint
+    if name == "save" and TRACED_WITH in _self(args).attrs:
+        return Bound(it.loader.external("torch.jit.save"), args.pos[0])
+    if name in _UNFOLLOWED or (name in _COMPILED and TRACED_WITH in _self(args).attrs):
+        return Unknown(f"`{name}` of a module is not followed", f".{name}", places=(site,) if site else ())
     raise RaiseSignal(
         "AttributeError", Unknown(f"no attribute `{text_of(args.pos[1])}`", places=(site,) if site else ())
     )
 
+
+TRACED_WITH = "(traced with)"
+"""Where a traced module keeps its example inputs."""
+
+_COMPILED = frozenset(
+    {"graph", "inlined_graph", "code", "code_with_constants", "original_name", "_c", "save_to_buffer"}
+)
+"""What only a traced module has, beside `save`."""
+
+_UNFOLLOWED = frozenset(
+    {"_parameters", "_buffers", "_apply", "_get_name", "_version", "dump_patches", "call_super_init", "T_destination"}
+    | {"get_buffer", "set_submodule", "get_extra_state", "set_extra_state", "xpu", "ipu", "mtia"}
+    | {"register_backward_hook", "register_full_backward_hook", "register_full_backward_pre_hook"}
+    | {"register_state_dict_pre_hook", "register_state_dict_post_hook", "register_load_state_dict_pre_hook"}
+)
+"""What every module has and nothing here models: it is there, so that asking for it ends no run."""
 
 _SELF = ["to", "eval", "train", "half", "float", "double", "bfloat16", "cuda", "cpu"]
 _SELF += ["requires_grad_", "share_memory", "to_empty", "compile", "type"]

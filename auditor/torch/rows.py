@@ -217,7 +217,7 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
     """`part` of `t` (all of it when None) was written in place, by something with these `tags`."""
     whole = root(t)
     part = part if part is not None else t
-    marks = tags & _WRITTEN
+    marks = tags & (_WRITTEN | {"moved"} if "copy" in whole.tags else _WRITTEN)
     mark = OTHER if it.events is not None and it.events.inside else MASK
     if has_rows(whole) and not whole.dtype.startswith(_NUMBERS):
         assert whole.shape is not None

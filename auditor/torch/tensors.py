@@ -30,7 +30,7 @@ from auditor.values import (
 
 SCORES, WEIGHTS = "scores", "weights"
 """The tags of products with each row of a cache, and of what a softmax makes of them: no mask has met them."""
-OWN_TAGS = frozenset({"argmax", "topk", "one-row", SCORES, WEIGHTS})
+OWN_TAGS = frozenset({"argmax", "topk", "one-row", "copy", SCORES, WEIGHTS})
 _ALL = frozenset({"row-mask", "wide-mask"})
 """Tags of a tensor that is computed from nothing but such tensors and numbers."""
 

@@ -341,6 +341,18 @@ OTHER_ANSWER = {
             "        if WIDE:\n            x = x[:, -1:]\n" + HEAD,
         ),
     ),
+    "after one arm has called what nobody can read": two_kinds(
+        CALLS,
+        MAKE,
+        TAKE,
+        ("import json\n", "import json\nimport elsewhere\n"),
+        (
+            HEAD,
+            "        if KINDS:\n            raise ValueError\n"
+            "        if WIDE:\n            elsewhere.count()\n        else:\n            x = x + 1\n"
+            "        if WIDE:\n            x = x[:, -1:]\n" + HEAD,
+        ),
+    ),
 }
 
 
@@ -402,6 +414,19 @@ def test_unread_code_ends_every_assumption() -> None:
     inner.forget()
     assert inner.answer(test) is None
     assert outer.answer(test) is None
+
+
+def test_what_was_forgotten_in_one_scope_does_not_keep_the_answers_of_the_next() -> None:
+    known, first, second = Assumptions(), Unknown("?", "first", "bool"), Unknown("?", "second", "bool")
+    known.assume(first, True)
+    length = len(known.made)
+    known.assume(second, True)
+    known.forget()
+    known.cut(length)
+    known.assume(second, False)
+    known.cut(length)
+    assert known.answer(second) is None
+    assert known.answer(first) is None
 
 
 def test_an_element_reached_in_two_ways_may_be_two() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rules.facts import Graph, Scan
+from rules.facts import Graph, InvocationKind, Scan
 from rules.verdict import judge
 from tests.auditor.edits import BUILD, LAST, PROGRAM, UNKNOWN_LOGITS, before, built
 from tests.auditor.support import EXPORTER, default_graphs, graph_of, judged, mutate, scan_text
@@ -161,6 +161,23 @@ def test_a_required_choice_without_a_default_forks(tmp_path: Path) -> None:
     says = {judge(g.facts).says() for g in result.graphs}
     assert says == {"eligible", "out by static-query"}
     assert all("--mode" in g.facts.flags for g in result.graphs)
+
+
+def test_what_stands_for_a_default_run_is_no_variant_as_well(tmp_path: Path) -> None:
+    option = 'parser.add_argument("--mode", choices=["all", "one", "many"], default="all")'
+    script = mutate(
+        _with_option(option),
+        (
+            "    export(args)\n",
+            '    if args.mode == "all":\n        raise SystemExit("which one?")\n'
+            '    args.static = args.mode == "one"\n    export(args)\n',
+        ),
+    )
+    graphs = scan_text(tmp_path, {"export.py": script}).graphs
+    assert [(g.invocation.kind, g.invocation.argv) for g in graphs] == [
+        (InvocationKind.DEFAULT, ("--mode", "one")),
+        (InvocationKind.DEFAULT, ("--mode", "many")),
+    ]
 
 
 def test_a_required_option_without_a_default_is_an_unknown_of_its_type(tmp_path: Path) -> None:

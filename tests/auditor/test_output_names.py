@@ -65,3 +65,74 @@ def test_core_ml_names(tmp_path: Path) -> None:
     script = mutate(CORE_ML, (head, f"nowhere.finish({head})"), ("import torch\n", "import torch\nimport nowhere\n"))
     assert judged(tmp_path, script).says() == UNKNOWN_LOGITS
     assert judged(tmp_path, mutate(script, ('name="logits"', 'name="hidden"'))).says() == NO_LOGITS
+
+
+# -- positions behind outputs whose number nobody knows ---------------------------------------------------------------
+
+LAYERED = """\
+import json
+import coremltools as ct
+import torch
+from torch import nn
+
+CONFIG = json.load(open("config.json"))
+LAYERS, HIDDEN = CONFIG["num_hidden_layers"], 32
+
+
+class Step(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(512, HIDDEN)
+        self.mix = nn.ModuleList([nn.Linear(HIDDEN, HIDDEN) for _ in range(LAYERS)])
+        self.head = nn.Linear(HIDDEN, CONFIG["classes"])
+
+    def forward(self, input_ids, *past):
+        x, new = self.embed(input_ids), []
+        for layer in self.mix:
+            x = layer(x)
+            new.append(torch.cat([past[0], x], dim=1))
+        return (*new, self.head(x))
+
+
+ids, past = torch.zeros(1, 1, dtype=torch.int32), [torch.zeros(1, 64, HIDDEN) for _ in range(LAYERS)]
+traced = torch.jit.trace(Step().eval(), (ids, *past))
+inputs = [ct.TensorType(name="input_ids", shape=(1, ct.RangeDim(1, 64)))]
+inputs += [ct.TensorType(name=f"past_key_{i}", shape=(1, 64, HIDDEN)) for i in range(LAYERS)]
+outputs = [ct.TensorType(name=f"new_past_key_{i}") for i in range(LAYERS)] + [ct.TensorType(name="logits")]
+ct.convert(traced, inputs=inputs, outputs=outputs).save("step.mlpackage")
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "logits"),
+    [
+        (("", ""), Logits.ALL),
+        (("self.head(x))", "self.head(x)[:, -1:])"), Logits.LAST),
+        (('name="logits")', 'name="hidden")'), Logits.NONE),
+    ],
+)
+def test_outputs_behind_one_for_each_layer(tmp_path: Path, edit: tuple[str, str], logits: Logits) -> None:
+    script = mutate(LAYERED, edit) if edit[0] else LAYERED
+    assert graph_of(scan_text(tmp_path, {"export.py": script})).facts.logits.value is logits
+
+
+def test_models_with_a_head_by_another_name(tmp_path: Path) -> None:
+    script = (
+        "import coremltools as ct\nimport torch\nfrom torch import nn\nfrom transformers import GPT2LMHeadModel\n\n\n"
+        "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        '        self.gpt = GPT2LMHeadModel.from_pretrained("gpt2")\n'
+        '        self.register_buffer("key_cache", torch.zeros(1, 64, 8))\n\n'
+        "    def forward(self, input_ids):\n        self.key_cache[:, :2] = 1.0\n"
+        "        return self.gpt(input_ids).logits[:, -1:]\n\n\n"
+        "traced = torch.jit.trace(Model().eval(), torch.zeros(1, 4).int())\n"
+        'state = ct.StateType(ct.TensorType(shape=(1, 64, 8)), name="key_cache")\n'
+        'ids = ct.TensorType(name="input_ids", shape=(1, ct.RangeDim(1, 64)))\n'
+        'ct.convert(traced, inputs=[ids], states=[state]).save("m.mlpackage")\n'
+    )
+    assert graph_of(scan_text(tmp_path, {"export.py": script})).facts.logits.value is Logits.LAST
+
+
+def test_a_name_that_says_nothing_leaves_the_width_open(tmp_path: Path) -> None:
+    wide = mutate(CORE_ML, ("self.head = nn.Linear(HIDDEN, VOCAB)", "self.head = nn.Linear(HIDDEN, int(input()))"))
+    named = mutate(wide, ('ct.TensorType(name="logits", dtype', 'ct.TensorType(name="out", dtype'))
+    assert graph_of(scan_text(tmp_path, {"export.py": named})).facts.logits.value is None

@@ -24,10 +24,7 @@ def view_of(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def cloned(it: Interpreter, args: Args, site: Site | None) -> Value:
-    t = first(args)
-    if t.base is None or t.base.role != "input":
-        return replace(t, of=None, born=serial())
-    return replace(t, of=None, born=serial(), base=None, tags=t.tags | {t.base.tag} if t.base.watched else t.tags)
+    return _copy(first(args))
 
 
 def converted(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -35,6 +32,12 @@ def converted(it: Interpreter, args: Args, site: Site | None) -> Value:
     given = next((a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, External) and "." in a.dotted), None)
     dtype = given.dotted.rsplit(".", 1)[-1] if given is not None else ""
     return _as_type(t, dtype)
+
+
+def _copy(t: Tensor) -> Tensor:
+    """The same numbers in memory of their own: what is written there leaves the input or buffer as it was."""
+    tags = t.tags | {t.base.tag, "copy"} if t.base is not None and t.base.role in ("input", "buffer") else t.tags
+    return replace(t, base=None, of=None, tags=tags, born=serial())
 
 
 def _as_type(t: Tensor, dtype: str) -> Tensor:

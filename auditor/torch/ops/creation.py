@@ -131,11 +131,21 @@ def _made(it: Interpreter, given: Sequence[Value], args: Args, site: Site | None
         return unknown_tensor("a tensor made with sizes that are not known", site, *given)
     places: tuple[Site, ...] = (site,) if site else ()
     if it.events is None:  # an example input: its sizes are told back to where they stand
-        places = merge_places(places, *(v.places for s in given for v in flatten_items(s)))
+        places = _told_back(places, [v for s in given for v in flatten_items(s)], len(target))
     made = Tensor(tuple(target), dtype_of(args) or "float32", places=places, flags=_flags(given))
     if any(isinstance(d, dims.Poly) and d.wraps for d in target):
         made = tagged(made, "wraps")
     return made
+
+
+def _told_back(made: tuple[Site, ...], sizes: list[Value], rank: int) -> tuple[Site, ...]:
+    """Where the sizes of an example stand, the number of positions last: with the call itself when it is a literal."""
+    if rank != len(sizes) or not 1 < rank < 4:
+        return merge_places(made, *(v.places for v in sizes))
+    last = merge_places(made, sizes[1].places)
+    lines = {(p.path, p.line) for p in last}
+    others = merge_places(*(v.places for n, v in enumerate(sizes) if n != 1))
+    return merge_places([p for p in others if (p.path, p.line) not in lines], last)
 
 
 def _flags(values: Sequence[Value]) -> frozenset[str]:

@@ -1,0 +1,51 @@
+"""The last part of a model that is cut in pieces: hidden states in, logits out, and states as inputs and outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.auditor.support import judged, mutate
+
+SCRIPT = """\
+import coremltools as ct
+import torch
+from torch import nn
+
+LAYERS, HIDDEN = 2, 16
+
+
+class Tail(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.ModuleList([nn.Linear(HIDDEN, HIDDEN) for _ in range(LAYERS)])
+        self.head = nn.Linear(HIDDEN, 128)
+
+    def forward(self, hidden_in, *states):
+        x, new = hidden_in, []
+        for mix, state in zip(self.mix, states):
+            state = state * 0.5 + mix(x)
+            x = x + state
+            new.append(state)
+        return (self.head(x), *new)
+
+
+shape = (1, 1, HIDDEN)
+traced = torch.jit.trace(Tail().eval(), (torch.zeros(shape), *[torch.zeros(shape)] * LAYERS))
+names = [f"state_{i}_a" for i in range(LAYERS)]
+ct.convert(
+    traced,
+    inputs=[ct.TensorType(name=n, shape=shape) for n in ("hidden_in", *names)],
+    outputs=[ct.TensorType(name="logits"), *[ct.TensorType(name=f"new_{n}") for n in names]],
+).save("tail.mlpackage")
+"""
+
+
+def test_a_last_part_with_states_is_a_decoder(tmp_path: Path) -> None:
+    assert judged(tmp_path, SCRIPT).says() == "out by static-query"
+
+
+@pytest.mark.parametrize("edit", [('"logits"', '"mel"'), ('"hidden_in", *names', '"frames", *names')])
+def test_another_network_that_carries_something_along_is_none(tmp_path: Path, edit: tuple[str, str]) -> None:
+    assert judged(tmp_path, mutate(SCRIPT, edit)).says() == "out by not-a-decoder"

@@ -1,0 +1,193 @@
+"""Scripts whose option says which graph, or which step: what the steps without an export say, and what decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from auditor.request import ScanRequest
+from auditor.runs import Run
+from auditor.scan import examiner_of
+from rules.facts import InvocationKind
+from rules.fixes import judge_graph
+from tests.auditor.support import EXPORTER, graph_of, mutate, scan_text, write
+
+STATIC = '    parser.add_argument("--static", action="store_true")\n'
+RUN = "    export(args)\n"
+HEAD = ("import argparse\n", "import argparse\nimport weights\n")
+
+
+def stepped(step: str, tokens: str = "1 if args.static else 8") -> str:
+    """A script with a required choice: one value exports the decoder, the other does `step`."""
+    option = '    parser.add_argument("--step", choices=["decoder", "other"], required=True)\n'
+    return mutate(
+        EXPORTER,
+        HEAD,
+        (STATIC, STATIC + option),
+        (RUN, f'    if args.step == "decoder":\n        export(args)\n    else:\n        {step}\n'),
+        ("1 if args.static else 8", tokens),
+    )
+
+
+def steps(root: Path, script: str) -> list[tuple[tuple[str, ...], str]]:
+    return [(g.invocation.argv, g.graph) for g in scan_text(root, {"export.py": script}).graphs]
+
+
+@pytest.mark.parametrize("step", ["weights.write()", "pass"])
+def test_a_step_that_comes_to_its_end_exports_nothing(tmp_path: Path, step: str) -> None:
+    assert (("--step", "other"), "*") not in steps(tmp_path, stepped(step))
+    assert (("--step", "decoder"), "main") in steps(tmp_path, stepped(step))
+
+
+def test_a_step_that_fails_may_have_exported(tmp_path: Path) -> None:
+    script = stepped("try:\n            raise ValueError\n        except KeyError:\n            pass")
+    assert (("--step", "other"), "*") in steps(tmp_path, script)
+
+
+def test_what_no_step_exports_is_not_dropped(tmp_path: Path) -> None:
+    script = mutate(stepped("weights.write()"), ("        export(args)\n", "        weights.write_all()\n"))
+    assert [graph for _, graph in steps(tmp_path, script)] == ["*", "*"]
+
+
+def test_an_option_that_chooses_the_graph_does_not_decide_its_query(tmp_path: Path) -> None:
+    script = mutate(stepped("pass", "1"), ('None if args.static else {1: Dim("tokens", min=1, max=64)}', "None"))
+    graph = next(g for g in scan_text(tmp_path, {"export.py": script}).graphs)
+    (reason,) = judge_graph(graph).judgement.findings
+    assert reason.rule == "static-query"
+    assert "no flag decides it" in reason.message
+
+
+def test_an_option_that_chooses_between_decoders_does(tmp_path: Path) -> None:
+    """Under the option another call exports the same model with a dynamic query."""
+    pinned = "def pinned(args):\n" + mutate(
+        EXPORTER.split("def export(args):\n")[1].split("\n\nif __name__")[0],
+        ("1 if args.static else 8", "1"),
+        ('None if args.static else {1: Dim("tokens", min=1, max=64)}', "None"),
+    )
+    script = mutate(
+        EXPORTER,
+        ("def export(args):\n", f"{pinned}\n\ndef export(args):\n"),
+        (STATIC, STATIC + '    parser.add_argument("--many", action="store_true")\n'),
+        (RUN, "    if args.many:\n        export(args)\n    else:\n        pinned(args)\n"),
+    )
+    (reason,) = judge_graph(graph_of(scan_text(tmp_path, {"export.py": script}))).judgement.findings
+    assert reason.rule == "static-query"
+    assert "`--many` decides it" in reason.message
+
+
+# -- libraries that export by themselves -------------------------------------------------------------------------------
+
+DELEGATES = """\
+from exporters.coreml import export
+from exporters.coreml.models import GPT2CoreMLConfig
+from transformers import AutoTokenizer, GPT2LMHeadModel
+
+model = GPT2LMHeadModel.from_pretrained("gpt2", torchscript=True)
+export(AutoTokenizer.from_pretrained("gpt2"), model, GPT2CoreMLConfig(model.config)).save("gpt2.mlpackage")
+"""
+LIBRARY = """\
+import coremltools as ct
+import torch
+
+
+def export(tokenizer, model, config):
+    ids = torch.zeros(1, 64, dtype=torch.int32)
+    return ct.convert(torch.jit.trace(model, ids), inputs=[ct.TensorType(name="input_ids", shape=ids.shape)])
+"""
+
+
+def test_a_library_that_exports_is_named(tmp_path: Path) -> None:
+    graph = graph_of(scan_text(tmp_path, {"export.py": DELEGATES}))
+    judgement = judge_graph(graph).judgement
+    assert judgement.verdict == "unresolved"
+    assert "`exporters.coreml.export` exports" in judgement.reasons[0].message
+    assert "--library" in judgement.reasons[0].message
+    assert graph.line == 6
+
+
+def test_with_its_source_it_is_followed(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    (library / "exporters/coreml").mkdir(parents=True)
+    (library / "exporters/__init__.py").write_text("")
+    (library / "exporters/coreml/__init__.py").write_text(LIBRARY)
+    root = tmp_path / "root"
+    root.mkdir()
+    graph = graph_of(scan_text(root, {"export.py": DELEGATES}, libraries=(library,)))
+    assert judge_graph(graph).judgement.says() == "out by not-a-decoder"
+    assert graph.bundle == "gpt2.mlpackage"
+
+
+def test_the_line_of_a_run_that_ends_in_another_file_is_none_of_the_script(tmp_path: Path) -> None:
+    helper = "\n" * 30 + "import missing\n\n\ndef write():\n    missing.go()\n"
+    script = "import coremltools as ct\nfrom helper import write\n\nwrite()\nprint(ct.convert)\n"
+    graph = graph_of(scan_text(tmp_path, {"export.py": script, "helper.py": helper}))
+    assert graph.line == 1
+    assert [(p.path, p.line) for p in graph.facts.kind.evidence] == [("helper.py", 31)]
+
+
+# -- scripts that only open what others made ---------------------------------------------------------------------------
+
+CHAT = """\
+import coremltools as ct
+import elsewhere
+
+model = ct.models.MLModel("model.mlpackage")
+stop = elsewhere.tokenizer.convert_tokens_to_ids("<end>")
+print(model.predict({"input_ids": [[stop]]}))
+"""
+
+
+def test_a_tokenizer_that_converts_tokens_makes_no_graph(tmp_path: Path) -> None:
+    assert not scan_text(tmp_path, {"chat.py": CHAT}).graphs
+
+
+@pytest.mark.parametrize(
+    "line", ['ct.convert(elsewhere.model, convert_to="mlprogram")', "elsewhere.run(convert_to='x')"]
+)
+def test_a_conversion_beside_it_does(tmp_path: Path, line: str) -> None:
+    assert scan_text(tmp_path, {"chat.py": CHAT + line + "\n"}).graphs
+
+
+ENDLESS = """\
+import argparse
+import coremltools as ct
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--one", action="store_true")
+parser.add_argument("--two", action="store_true")
+args = parser.parse_args()
+
+
+def turn(n):
+    return sum(turn(n - 1) for _ in range(9)) if n else 0
+
+
+turn(9)
+print(ct.convert)
+"""
+
+
+def test_a_run_that_uses_up_its_budget_is_not_tried_with_every_option(tmp_path: Path) -> None:
+    found = examiner_of(ScanRequest(write(tmp_path, {"export.py": ENDLESS}), (tmp_path,)))
+    run = Run("export.py", (), InvocationKind.DEFAULT)
+    outcome = found.group([run])[0]
+    assert [g.graph.graph for g in outcome.graphs] == ["*"]
+    assert list(found.results) == [("export.py", ())]
+
+
+def test_an_option_that_chooses_the_graph_does_not_decide_the_query_of_what_no_option_mends(tmp_path: Path) -> None:
+    script = mutate(
+        stepped("pass", "1"),
+        ('None if args.static else {1: Dim("tokens", min=1, max=64)}', "None"),
+        (
+            "        rows = input_ids",
+            "        key_cache, value_cache = key_cache.clone(), value_cache.clone()\n        rows = input_ids",
+        ),
+        ("        return logits\n", "        return logits, key_cache, value_cache\n"),
+        ('["logits"], state_names=STATES', '["logits", "newKeyCache", "newValueCache"]'),
+    )
+    graph = next(g for g in scan_text(tmp_path, {"export.py": script}).graphs)
+    found = judge_graph(graph).judgement.findings
+    assert [r.rule for r in found] == ["kv-as-io", "static-query"]
+    assert "no flag decides it" in found[1].message
