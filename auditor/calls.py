@@ -29,6 +29,8 @@ from auditor.values import (
     Mapping,
     Native,
     NativeClass,
+    Num,
+    Pattern,
     Seq,
     Star,
     Tensor,
@@ -42,6 +44,7 @@ _MAX_RECURSION = 24
 _PROGRAMS = ("torch.export.ExportedProgram", "coreai", "coremltools.models")
 """Classes of ours whose objects are a graph: code that nobody can read may edit one."""
 _MOST_TAINTED = 2_000
+_HOLDING_NOTHING = frozenset({Const, Num, Pattern, Tensor, Unknown, External, Native})
 _READS = frozenset(
     {"get", "pop", "copy", "items", "keys", "values", "to_dict", "item", "tolist", "get_tensor", "get_slice"}
 )
@@ -325,11 +328,11 @@ def taint(it: Interpreter, args: Args, cause: Unknown) -> None:
 
 
 def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
+    if type(v) in _HOLDING_NOTHING or id(v) in seen or len(seen) > _MOST_TAINTED:
+        return
     from auditor.objects import mro
     from auditor.torch.modules import MODULE, is_module, walk
 
-    if id(v) in seen or len(seen) > _MOST_TAINTED:
-        return
     seen.add(id(v))
     if isinstance(v, Instance) and is_module(v):
         for _, m in list(walk(v)):

@@ -74,6 +74,11 @@ _CONSTANTS = {"None": None, "True": True, "False": False}
 
 
 def _name(it: Interpreter, node: cst.Name, frame: Frame) -> Value:
+    env = frame.env
+    if env.module is None and not env.redirect:  # what most names are: locals, with one value
+        local = env.names.get(node.value)
+        if local is not None and type(local) is not Union and type(local) is not Deleted:
+            return local
     if node.value in _CONSTANTS:
         found = it.literals.get(id(node))
         if found is None:
