@@ -18,6 +18,10 @@ UNSTATED = "unstated"
 _S = ("s", "width", "query", "positions")
 _MS = ("ms", "median_ms", "time_ms", "t_ms", "milliseconds")
 _SIZE_LIMIT = 64 * 2**20
+LARGEST_S = 4096
+"""A query as wide as that verifies no draft; a number above it is something else in the wrong column."""
+MOST_S = 512
+"""So many different S are read: the fit of a staircase takes their cube."""
 
 
 class TableError(Exception):
@@ -93,6 +97,13 @@ def times_of(samples: Sequence[Sequence[Any]]) -> dict[int, list[float]]:
 
 
 def _probe(data: Mapping[str, Any], source: str) -> Iterator[Table]:
+    try:
+        yield from _sweeps(data, source)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise TableError(f"{source}: a probe report that was cut or edited ({type(error).__name__}: {error})") from None
+
+
+def _sweeps(data: Mapping[str, Any], source: str) -> Iterator[Table]:
     for graph in data.get("graphs", []):
         beds = (graph.get("ab") or {}).get("workloads", [])
         costs = [*(graph.get("verify_cost") or []), *(bed["verify_cost"] for bed in beds if bed["verify_cost"])]
@@ -180,22 +191,28 @@ def _is_number(text: str) -> bool:
 
 def _number(value: Any, source: str) -> float:
     try:
+        if isinstance(value, bool):
+            raise TypeError
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TableError(f"{source}: {value!r} is no time in ms") from None
 
 
 def _width(value: Any, source: str) -> int:
     number = _number(value, source)
-    if number != int(number) or number < 1:
-        raise TableError(f"{source}: {value!r} is no S: a whole number from 1 was expected")
+    if not (1 <= number <= LARGEST_S and number.is_integer()):
+        raise TableError(f"{source}: {value!r} is no S: a whole number from 1 to {LARGEST_S} was expected")
     return int(number)
 
 
 def _checked(times: Mapping[int, Sequence[Any]], source: str) -> dict[int, list[float]]:
+    if len(times) > MOST_S:
+        raise TableError(f"{source}: {len(times)} different S; a table has {MOST_S} at most")
     checked = {}
     for width in sorted(times):
         values = [_number(value, source) for value in times[width]]
+        if not values:
+            raise TableError(f"{source}: S={width} has no times")
         if not all(math.isfinite(value) and value > 0 for value in values):
             raise TableError(f"{source}: the times of S={width} are not all above 0")
         checked[width] = values
