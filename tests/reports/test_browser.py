@@ -244,6 +244,18 @@ def test_nothing_is_wider_than_the_page(visit: Open, name: str, width: int) -> N
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [900, 1000, 1150, 1200])
+def test_no_cell_of_the_table_runs_into_the_next_one(visit: Open, width: int) -> None:
+    page = visit("review", width=width)
+    cells = ".models > tbody > tr > *"
+    over = f"[...document.querySelectorAll('{cells}')].filter(c => c.scrollWidth > c.clientWidth).map(c => c.innerText)"
+    assert page.evaluate(over) == []
+    lines = """[...document.querySelectorAll('.models [data-label=Query]')]
+        .filter(c => c.innerText === 'dynamic')
+        .map(c => { const r = document.createRange(); r.selectNodeContents(c); return r.getClientRects().length; })"""
+    assert set(page.evaluate(lines)) == {1}, "a word was broken"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["review", "hostile", "empty"])
 def test_accessible(visit: Open, name: str, scheme: str) -> None:
