@@ -10,6 +10,7 @@ import click
 
 
 def as_json(data: dict[str, Any]) -> str:
+    """A report as JSON, ending in a newline."""
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -34,4 +35,5 @@ def write(text: str, output: Path | None) -> None:
 
 
 def say(line: str) -> None:
+    """A line on standard error, which is no part of the report."""
     click.echo(f"spec-audit: {line}", err=True)
