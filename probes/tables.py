@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,8 @@ def _json(data: Any, source: str, scope: str, label: str) -> Iterator[Table]:
             yield from _json(item, source, scope, label)
     elif isinstance(data, Mapping):
         if str(data.get("schema", "")).startswith("spec-audit.probe/"):
-            yield from _probe(data, source)
+            with whole(source):
+                yield from list(_probe(data, source))
         elif isinstance(data.get("tables"), list):
             for index, item in enumerate(data["tables"]):
                 yield from _json(item, source, scope, f"{label}#{index}")
@@ -85,6 +87,15 @@ def _json(data: Any, source: str, scope: str, label: str) -> Iterator[Table]:
             yield _summary(data, source, scope, label)
         elif _key(data, _S) and _key(data, _MS):
             yield _columns(data, source, scope, label)
+
+
+@contextmanager
+def whole(source: str) -> Iterator[None]:
+    """`TableError` where a probe report lacks what `probe` writes into each: it was cut or edited."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise TableError(f"{source}: a probe report that was cut or edited ({type(error).__name__}: {error})") from None
 
 
 def times_of(samples: Sequence[Sequence[Any]]) -> dict[int, list[float]]:
@@ -97,13 +108,6 @@ def times_of(samples: Sequence[Sequence[Any]]) -> dict[int, list[float]]:
 
 
 def _probe(data: Mapping[str, Any], source: str) -> Iterator[Table]:
-    try:
-        yield from _sweeps(data, source)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise TableError(f"{source}: a probe report that was cut or edited ({type(error).__name__}: {error})") from None
-
-
-def _sweeps(data: Mapping[str, Any], source: str) -> Iterator[Table]:
     for graph in data.get("graphs", []):
         beds = (graph.get("ab") or {}).get("workloads", [])
         costs = [*(graph.get("verify_cost") or []), *(bed["verify_cost"] for bed in beds if bed["verify_cost"])]

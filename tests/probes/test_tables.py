@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from probes.ab.record import read as read_rows
 from probes.plan import plan_table
 from probes.tables import TableError, read
 
@@ -123,6 +124,21 @@ def test_the_caller_may_say_where_a_table_was_measured(tmp_path: Path) -> None:
 def test_what_is_no_table_is_told(tmp_path: Path, name: str, text: str, says: str) -> None:
     with pytest.raises(TableError, match=says.replace("(", r"\(")):
         read(write(tmp_path, name, text))
+
+
+@pytest.mark.parametrize(
+    "graphs",
+    [
+        None,
+        [{"name": "m", "ab": "x"}],
+        [{"name": "m", "ab": {"workloads": [{"rows": [1]}]}}],
+        [{"name": "m", "ab": {"workloads": [{"name": "w", "budget": 1, "rows": [{"rounds": [["a"]]}]}]}}],
+    ],
+)
+def test_a_record_that_was_cut_is_told(tmp_path: Path, graphs: Any) -> None:
+    path = write(tmp_path, "t.json", {"schema": "spec-audit.probe/1", "graphs": graphs})
+    with pytest.raises(TableError, match="cut or edited"):
+        read_rows(path)
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
