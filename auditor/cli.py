@@ -184,8 +184,12 @@ def scan(
         progress=exits.progress(),
     )
     from auditor.cache import cached
+    from auditor.trees import Unreadable
 
-    scanned = replace(cached(request), root=shown)
+    try:
+        scanned = replace(cached(request), root=shown)
+    except Unreadable as error:  # of a file in the tree it is a result, of a library the run cannot do without it
+        raise click.UsageError(_plain(f"--library: {error}")) from None
     found = audit(scanned, settings.expect, policy.of(scanned, root, settings, level, ledger))
     found = replace(found, provenance=provenance(request, settings, config, recipes, checkpoints, libraries))
     exits.clear_progress()

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from rules.disagree import disagreements
+from rules.documents import DocumentError, check
 from rules.join import JoinError, bundle_names, candidates, same_facts
 
 __all__ = ["JoinError", "compare", "disagreements", "load"]
 
 
 def load(text: str) -> tuple[dict[str, Any], str]:
-    """A scan report and the identifier after `#` (empty without)."""
+    """A scan report and the identifier after `#` (empty without); `JoinError` before anything is run."""
     name, _, identifier = text.partition("#") if not Path(text).is_file() else (text, "", "")
     path = Path(name)
     try:
@@ -29,6 +30,12 @@ def load(text: str) -> tuple[dict[str, Any], str]:
         raise JoinError(f"{path}: not valid JSON ({error})") from None
     if not isinstance(data, dict) or data.get("schema") != "spec-audit.scan/1":
         raise JoinError(f"{path}: not a report of `spec-audit scan --format json` (schema spec-audit.scan/1)")
+    try:
+        check(data)
+    except DocumentError as error:
+        raise JoinError(f"{path}: {error}") from None
+    if identifier and identifier not in {item["id"] for item in (*data["graphs"], *data["models"])}:
+        raise JoinError(f"{path}: the scan has no graph or model {identifier!r}")
     return data, identifier
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from probes.ab.command import INTERRUPTED, ab_options, with_ab
+from probes.finite import FiniteRange
 from probes.options import Mode, ProbeOptions, parse_widths
-from probes.output import as_json, say, write
+from probes.output import as_json, say, writable, write
 from probes.plan_command import plan
 from probes.ports import Positions
 
@@ -102,21 +103,21 @@ def _widths(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
 )
 @click.option(
     "--weight-limit",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=0.0,
     metavar="GB",
     help="The reference backend refuses larger weights, for they take four times their size.  [default: 1]",
 )
 @click.option(
     "--bandwidth",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=0.0,
     metavar="GB/S",
     help="Memory bandwidth; faster forwards are refused.  [default: by the chip's name]",
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=0.1),
+    type=FiniteRange(min=0.1),
     default=300.0,
     show_default=True,
     metavar="SECONDS",
@@ -139,6 +140,7 @@ def _widths(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
+    callback=writable,
     help="Where the report goes.  [default: standard output]",
 )
 @click.option(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from probes.output import as_json, say, write
+from probes.finite import FiniteRange
+from probes.output import as_json, say, writable, write
 
 if TYPE_CHECKING:
     from probes.acceptance import Acceptance
@@ -36,7 +37,7 @@ def _acceptance(ctx: click.Context, parameter: click.Parameter, value: str | Non
 )
 @click.option(
     "--noise",
-    type=click.FloatRange(min=0.001, max=0.5),
+    type=FiniteRange(min=0.001, max=0.5),
     default=0.03,
     show_default=True,
     help="Relative error of a time that is given as one number without samples.",
@@ -52,6 +53,7 @@ def _acceptance(ctx: click.Context, parameter: click.Parameter, value: str | Non
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
+    callback=writable,
     help="Where the plan goes.  [default: standard output]",
 )
 @click.pass_context

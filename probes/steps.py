@@ -13,6 +13,7 @@ INSPECT: dict[str, Any] = {"id": "inspect", "kind": "inspect"}
 
 
 def gate_id(subject: Subject, gate: str) -> str:
+    """The name of the step that runs a gate."""
     return f"{subject.name}/{gate}"
 
 
@@ -36,6 +37,7 @@ def placement_step(subject: Subject) -> dict[str, Any]:
 
 
 def sweep_id(subject: Subject, context: int) -> str:
+    """The name of the step that times every S after `context` tokens."""
     return f"{subject.name}/verify-cost@{context}"
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ UNSTATED = "unstated"
 _S = ("s", "width", "query", "positions")
 _MS = ("ms", "median_ms", "time_ms", "t_ms", "milliseconds")
 _SIZE_LIMIT = 64 * 2**20
+LARGEST_S = 4096
+"""A query as wide as that verifies no draft; a number above it is something else in the wrong column."""
+MOST_S = 512
+"""So many different S are read: the fit of a staircase takes their cube."""
 
 
 class TableError(Exception):
@@ -73,7 +78,8 @@ def _json(data: Any, source: str, scope: str, label: str) -> Iterator[Table]:
             yield from _json(item, source, scope, label)
     elif isinstance(data, Mapping):
         if str(data.get("schema", "")).startswith("spec-audit.probe/"):
-            yield from _probe(data, source)
+            with whole(source):
+                yield from list(_probe(data, source))
         elif isinstance(data.get("tables"), list):
             for index, item in enumerate(data["tables"]):
                 yield from _json(item, source, scope, f"{label}#{index}")
@@ -81,6 +87,15 @@ def _json(data: Any, source: str, scope: str, label: str) -> Iterator[Table]:
             yield _summary(data, source, scope, label)
         elif _key(data, _S) and _key(data, _MS):
             yield _columns(data, source, scope, label)
+
+
+@contextmanager
+def whole(source: str) -> Iterator[None]:
+    """`TableError` where a probe report lacks what `probe` writes into each: it was cut or edited."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise TableError(f"{source}: a probe report that was cut or edited ({type(error).__name__}: {error})") from None
 
 
 def times_of(samples: Sequence[Sequence[Any]]) -> dict[int, list[float]]:
@@ -180,22 +195,28 @@ def _is_number(text: str) -> bool:
 
 def _number(value: Any, source: str) -> float:
     try:
+        if isinstance(value, bool):
+            raise TypeError
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TableError(f"{source}: {value!r} is no time in ms") from None
 
 
 def _width(value: Any, source: str) -> int:
     number = _number(value, source)
-    if number != int(number) or number < 1:
-        raise TableError(f"{source}: {value!r} is no S: a whole number from 1 was expected")
+    if not (1 <= number <= LARGEST_S and number.is_integer()):
+        raise TableError(f"{source}: {value!r} is no S: a whole number from 1 to {LARGEST_S} was expected")
     return int(number)
 
 
 def _checked(times: Mapping[int, Sequence[Any]], source: str) -> dict[int, list[float]]:
+    if len(times) > MOST_S:
+        raise TableError(f"{source}: {len(times)} different S; a table has {MOST_S} at most")
     checked = {}
     for width in sorted(times):
         values = [_number(value, source) for value in times[width]]
+        if not values:
+            raise TableError(f"{source}: S={width} has no times")
         if not all(math.isfinite(value) and value > 0 for value in values):
             raise TableError(f"{source}: the times of S={width} are not all above 0")
         checked[width] = values

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reports.wording import ranges
+
 SCOPES = {
     "device": "device",
     "interpreter": "interpreter: program and plumbing, no device's cost",
@@ -43,4 +45,4 @@ def stairs_lines(stairs: Mapping[str, Any], scope: str) -> Iterator[str]:
     if stairs["avoid"]:
         yield f"avoid K={', '.join(map(str, stairs['avoid']))}: just over a step"
     if stairs["measure_next"]:
-        yield f"measure next: S={', '.join(map(str, stairs['measure_next']))}"
+        yield f"measure next: S={ranges(stairs['measure_next'])}"

@@ -94,6 +94,7 @@ def _environment() -> Environment:
     environment.globals["silence"] = silence_words
     environment.globals["decisions"] = DECISIONS
     environment.globals["plural"] = wording.plural
+    environment.globals["ranges"] = wording.ranges
     environment.filters["ticked"] = _ticked
     environment.filters["breakable"] = _breakable
     return environment

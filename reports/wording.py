@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import unicodedata
+from collections.abc import Iterable
 
 from rules.audit import Audit
 from rules.facts import Graph, GraphFacts
@@ -65,7 +66,19 @@ def why(item: Judged) -> str:
     return ", ".join(dict.fromkeys(reason.rule for reason in item.judgement.reasons)) or "-"
 
 
+def ranges(numbers: Iterable[int]) -> str:
+    """Ascending numbers as `1, 2, 5..9`: three or more that follow on each other are a range."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+
+
 def plural(count: int, noun: str) -> str:
+    """`1 model`, `2 models`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

@@ -6,6 +6,7 @@ edited is an error with its path and not a crash.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -78,6 +79,7 @@ _CHOICE = {
     "best": (str, None),
 }
 _WAIVER = {"state": str, "message": str}
+_PROVENANCE = ({"command": [str], "configuration": (str, None), "commit": (str, None), "source_url": (str, None)}, None)
 _BASELINE = ({"recorded": int, "known": int, "gone": int}, None)
 _SHAPES: dict[str, Any] = {
     SCAN: {
@@ -127,7 +129,17 @@ _SHAPES: dict[str, Any] = {
                 "why": [str],
                 "facts": _FACTS,
                 "judgement": {"verdict": str, "reasons": [_SEEN], "advice": [_SEEN]},
-                "gates": [{"gate": str, "question": str, "verdict": str, "ran": bool, "reason": str}],
+                "gates": [
+                    {
+                        "gate": str,
+                        "question": str,
+                        "verdict": str,
+                        "ran": bool,
+                        "reason": str,
+                        "numbers": ({}, None),
+                        "thresholds": ({"precision": str, "accept": float, "refuse": float}, None),
+                    }
+                ],
                 "verify_cost": [_COST],
                 "not_run": str,
                 "notes": [str],
@@ -161,6 +173,7 @@ _SHAPES: dict[str, Any] = {
 _VERDICTS = tuple(map(str, Verdict))
 _FIXES = tuple(map(str, FixedBy))
 _STATES = tuple(map(str, State))
+_PROBED = ("confirmed", "partial", "refuted")
 
 
 class DocumentError(ValueError):
@@ -178,6 +191,7 @@ def check(data: Any) -> str:
     _hold(data, _SHAPES[name], "")
     if name == SCAN:
         _references(data)
+        _hold(data.get("provenance"), _PROVENANCE, "provenance")
         _hold(data.get("waivers", []), [_WAIVER], "waivers")
         _hold(data.get("baseline"), _BASELINE, "baseline")
         for waiver in data.get("waivers", []):
@@ -186,6 +200,7 @@ def check(data: Any) -> str:
     elif name == PLAN:
         _hold(data.get("workloads", []), [_CHOICE], "workloads")
     elif name == PROBE:
+        _backed(data)
         for graph in data["graphs"]:
             if graph.get("ab"):
                 _hold(graph["ab"], _AB, "ab")
@@ -219,11 +234,26 @@ def _hold(value: Any, shape: Any, where: str) -> None:
 def _is(value: Any, kind: type) -> bool:
     if kind in (int, float) and isinstance(value, bool):
         return False
-    return isinstance(value, int | float if kind is float else kind)
+    if kind is float:
+        return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, kind)
+
+
+def _backed(probe: Mapping[str, Any]) -> None:
+    """A probe's verdict is a known one, and nothing is confirmed without a graph that is."""
+    for graph in (probe, *probe["graphs"]):
+        if graph["verdict"] not in _PROBED:
+            raise DocumentError(f"a probe has the verdict {graph['verdict']!r}"[:120])
+    if probe["verdict"] == "confirmed" and not any(graph["verdict"] == "confirmed" for graph in probe["graphs"]):
+        raise DocumentError("it is confirmed, but none of its graphs is")
 
 
 def _references(scan: Mapping[str, Any]) -> None:
-    known = {graph["id"] for graph in scan["graphs"]}
+    """Models refer to graphs that are there, and say what those say: a verdict stands on its graph's reasons alone."""
+    known = {graph["id"]: graph for graph in scan["graphs"]}
+    names = [model["id"] for model in scan["models"]]
+    for twice in (name for at, name in enumerate(names) if name in names[:at]):
+        raise DocumentError(f"model {twice!r} is there twice")
     for model in scan["models"]:
         for identifier in (model["primary"], *model["graphs"]):
             if identifier not in known:
@@ -234,3 +264,9 @@ def _references(scan: Mapping[str, Any]) -> None:
         for item in scan[kind]:
             if item["verdict"] not in _VERDICTS:
                 raise DocumentError(f"{kind[:-1]} {item['id']!r} has the verdict {item['verdict']!r}")
+    for graph in scan["graphs"]:
+        if graph["verdict"] == Verdict.ELIGIBLE and graph["reasons"]:
+            raise DocumentError(f"graph {graph['id']!r} is eligible, with reasons against it")
+    for model in scan["models"]:
+        if model["verdict"] != known[model["primary"]]["verdict"]:
+            raise DocumentError(f"model {model['id']!r} is {model['verdict']}, and its graph is not")

@@ -195,6 +195,8 @@ class GraphFacts:
 
 
 class InvocationKind(enum.StrEnum):
+    """The default command line, the one that a recipe records, or one with another value of an option."""
+
     DEFAULT = "default"
     RECIPE = "recipe"
     VARIANT = "variant"
@@ -246,6 +248,8 @@ class Graph:
 
 
 class FileStatus(enum.StrEnum):
+    """What became of a file: it reaches an export call, it reaches none, it was left out, it could not be read."""
+
     EXPORTS = "exports"
     NO_EXPORT = "no-export"
     SKIPPED = "skipped"
@@ -254,6 +258,8 @@ class FileStatus(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class FileResult:
+    """A file that was looked at: its path from the audited root, and for what was left out or failed the reason."""
+
     path: str
     status: FileStatus
     reason: str = ""

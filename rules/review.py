@@ -87,9 +87,10 @@ class Review:
 
 
 def review(scan: Data, probes: Sequence[Given] = (), plans: Sequence[Given] = ()) -> Review:
-    """Join everything; `JoinError` where a probe or a table may belong to several models."""
+    """Join everything; `JoinError` where a report may belong to several models, or is given twice."""
     owners = {graph: model["id"] for model in scan["models"] for graph in model["graphs"]}
     by_model: dict[str, list[tuple[Given, Pairs]]] = {}
+    unjoined: list[Given] = []
     strays = []
     for probe in probes:
         pairs = probe_graphs(scan, probe, owners)
@@ -97,13 +98,18 @@ def review(scan: Data, probes: Sequence[Given] = (), plans: Sequence[Given] = ()
         if len(found) > 1:
             raise JoinError(ambiguous(probe, sorted(found)))
         if found:
-            by_model.setdefault(found.pop(), []).append((probe, frozenset(pairs)))
+            joined = by_model.setdefault(found.pop(), [])
+            _once(probe, [other for other, _ in joined])
+            joined.append((probe, frozenset(pairs)))
         else:
+            _once(probe, unjoined)
+            unjoined.append(probe)
             strays.append(_probed(probe, frozenset(), "", {}))
     tables: dict[str, list[tuple[Given, Data]]] = {}
     choices: dict[str, list[Data]] = {}
     stray_tables = []
-    for plan in plans:
+    for at, plan in enumerate(plans):
+        _once(plan, [other for other in plans[:at] if other.identifier == plan.identifier])
         for table in plan.data["tables"]:
             name = table_model(scan, plan, table)
             if name:
@@ -128,6 +134,14 @@ def review(scan: Data, probes: Sequence[Given] = (), plans: Sequence[Given] = ()
         tuple(strays),
         tuple(cost for table in stray_tables for cost in costs_of_plan([table])),
     )
+
+
+def _once(given: Given, others: Sequence[Given]) -> None:
+    """`JoinError` where a report is among those that stand there already: it would count as a second measurement."""
+    for other in others:
+        if other.data == given.data:
+            again = "was given twice" if other.source == given.source else f"is the same report as {other.source}"
+            raise JoinError(f"{given.source}: {again}; give it once")
 
 
 def _reviewed(

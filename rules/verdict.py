@@ -17,6 +17,8 @@ from rules.unknown import unknowns
 
 
 class Verdict(enum.StrEnum):
+    """What is said of a graph, and of a model: that of its primary graph."""
+
     ELIGIBLE = "eligible"
     OUT = "out"
     UNRESOLVED = "unresolved"

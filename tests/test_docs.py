@@ -88,6 +88,18 @@ def test_the_configuration_of_the_page_is_one(tmp_path: Path) -> None:
     assert str(read.waivers[0].expires) == "2027-01-31"
 
 
+def test_the_rule_of_the_page_is_one() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "extending.md").read_text("utf-8"), re.DOTALL)
+    module: dict[str, Any] = {}
+    exec(compile(code, "extending.md", "exec"), module)
+    rule = module["RULE"]
+    assert rule.valid
+    assert [rule.check(example.facts) for example in rule.valid] == [None]
+    (found,) = [rule.check(example.facts) for example in rule.invalid]
+    assert (found.rule, found.severity) == ("odd-window", "error")
+    assert found.evidence
+
+
 class Links(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()

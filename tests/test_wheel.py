@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -26,6 +27,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
     (found,) = folder.glob("*.whl")
     return found
+
+
+def test_the_source_archive_holds_what_its_tests_read() -> None:
+    """Everything of the checkout but how it is hosted; Hatch adds the two files that say how to build."""
+    command = ["git", "ls-files", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a checkout")
+    tops = {name.partition("/")[0] for name in listed.stdout.split("\0") if name}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    included = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert {f"/{name}" for name in tops - {".github", ".gitignore", "pyproject.toml"}} == set(included)
 
 
 @pytest.mark.slow

@@ -21,7 +21,6 @@ import argparse
 import importlib.util
 import json
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,9 +28,7 @@ from typing import Any
 import coreai.authoring as ca
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "probes" / "fixtures"))
-
-from authored_graphs import EntryPoint, Port, save  # noqa: E402
+from authored_graphs import EntryPoint, Port, save
 
 BLOCK = 32
 TILES = 16

@@ -14,6 +14,7 @@ from probes.ab.drafters import NAMES, Match, make
 from probes.ab.options import AbOptions
 from probes.ab.policies import parse
 from probes.bundles import BundleError, read
+from probes.finite import FiniteRange
 from probes.options import Mode, ProbeOptions
 
 INTERRUPTED = 130
@@ -71,7 +72,7 @@ _OPTIONS = (
         "--tokenizer", type=_FILE, default=None, help="ab: tokenizer.json, for text.  [default: the bundle's own]"
     ),
     click.option(
-        "--shipped-tok-s", type=click.FloatRange(0, min_open=True), default=None, help="ab: the shipped runner's speed."
+        "--shipped-tok-s", type=FiniteRange(0, min_open=True), default=None, help="ab: the shipped runner's speed."
     ),
     click.option(
         "--shipped-text", type=_FILE, default=None, help="ab: the shipped runner's output, text or token ids."

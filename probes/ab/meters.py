@@ -24,6 +24,7 @@ class Reading:
 
 
 def reading() -> Reading:
+    """The meters as they stand now, in seconds and counts."""
     return Reading(time.perf_counter(), time.process_time(), _busy(), _faults())
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from probes.tables import whole
+
 _SIZE_LIMIT = 256 * 2**20
 
 
@@ -23,7 +25,6 @@ class Row:
     policy: str
     rounds: tuple[tuple[int, int], ...]
     tokens: int
-    timing: str = "valid"
     reasons: tuple[str, ...] = ()
 
     @property
@@ -32,7 +33,10 @@ class Row:
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a probe report; none for any other file, whose form is somebody else's to judge."""
+    """The rows of a probe report; none for any other file, whose form is somebody else's to judge.
+
+    Raises `TableError` where the report was cut or edited.
+    """
     try:
         if path.stat().st_size > _SIZE_LIMIT:
             return []
@@ -41,7 +45,8 @@ def read(path: Path) -> list[Row]:
         return []
     if not isinstance(data, dict) or not str(data.get("schema", "")).startswith("spec-audit.probe/"):
         return []
-    return list(_rows(data, path.as_posix()))
+    with whole(path.as_posix()):
+        return list(_rows(data, path.as_posix()))
 
 
 def _rows(data: Mapping[str, Any], source: str) -> Iterator[Row]:
@@ -58,7 +63,6 @@ def _rows(data: Mapping[str, Any], source: str) -> Iterator[Row]:
                     str(row["policy"]),
                     rounds,
                     int(row.get("tokens") or 0),
-                    str(row["status"]),
                     tuple(contradictions(row)),
                 )
 

@@ -64,6 +64,7 @@ def tokens_of(path: Path, tokenizer: Path | None) -> tuple[int, ...]:
 
 
 def encoded(text: str, tokenizer: Path) -> tuple[int, ...]:
+    """The token ids of a text, no special token added; `WorkloadError` where that cannot be told."""
     try:
         from tokenizers import Tokenizer
     except ImportError:

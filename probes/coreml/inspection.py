@@ -41,6 +41,7 @@ def read(path: Path) -> Model:
 
 
 def size_of(path: Path | None) -> int:
+    """In bytes; 0 where there is no such file."""
     return path.stat().st_size if path else 0
 
 

@@ -16,6 +16,7 @@ import pytest
 from auditor import exits
 from auditor.cli import main
 from auditor.request import ScanRequest
+from auditor.trees import Unreadable
 from rules.facts import Scan
 from rules.version import VERSION
 from tests.reports.sample import EVIL, sample
@@ -104,6 +105,13 @@ def test_usage(run: Run, scanner: Scanner, arguments: tuple[str, ...], message: 
     assert out == ""
     assert message in " ".join(err.split())
     assert scanner.request is None
+
+
+def test_a_library_that_is_none_is_a_usage_error(run: Run, scanner: Scanner) -> None:
+    scanner.result = Unreadable("notes.txt", "not a library: give a folder")
+    status, out, err = run("scan", "tree")
+    assert (status, out) == (exits.USAGE, "")
+    assert "--library: notes.txt: not a library: give a folder" in err
 
 
 def test_text_goes_to_standard_output_and_the_summary_to_standard_error(run: Run, scanner: Scanner) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent / "fixtures"))
-
 ROOT = Path(__file__).resolve().parents[2]
+
+sys.path[:0] = [str(Path(__file__).parent / "fixtures"), str(ROOT / "examples" / "smollm2")]
 
 
 def _recipes() -> dict[str, dict[str, Any]]:

@@ -13,6 +13,12 @@ from click.testing import CliRunner
 
 from auditor.cli import cli
 from probes.against import JoinError, compare, load
+from reports.json_report import document
+from rules.audit import audit
+from rules.facts import Scan
+from tests.rules.graphs import graph as graph_of
+
+RECIPE = "models/x/recipe.toml#name"
 
 
 def fact(value: str | None, line: int = 7) -> dict[str, Any]:
@@ -166,19 +172,35 @@ def test_what_is_no_scan(tmp_path: Path, text: str, says: str) -> None:
         load(str(path))
 
 
+def written(folder: Path, **changes: Any) -> Path:
+    """A scan of one graph as `scan --format json` writes it."""
+    path = folder / "scan.json"
+    made = document(audit(Scan("zoo", (), (graph_of(recipe=RECIPE, bundle="out/static.aimodel"),))))
+    path.write_text(json.dumps(made | changes))
+    return path
+
+
 def test_an_identifier_after_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "scan.json"
-    path.write_text(json.dumps(scan(graph("a"))))
+    path = written(tmp_path)
     assert load(str(path))[1] == ""
-    assert load(f"{path}#models/x/recipe.toml#name")[1] == "models/x/recipe.toml#name"
+    assert load(f"{path}#{RECIPE}")[1] == RECIPE
+    with pytest.raises(JoinError, match="the scan has no graph or model 'models/y'"):
+        load(f"{path}#models/y")
+
+
+def test_a_scan_that_was_cut(tmp_path: Path) -> None:
+    with pytest.raises(JoinError, match=r"graphs\[0\] is no object"):
+        load(str(written(tmp_path, graphs=[1])))
 
 
 def test_on_the_command_line(bundle: Callable[[str], Path], tmp_path: Path) -> None:
-    path = tmp_path / "scan.json"
-    path.write_text(json.dumps(scan(graph("g", "out/static.aimodel"))))
+    path = written(tmp_path)
     result = CliRunner().invoke(cli, ["probe", str(bundle("static")), "--mode", "inspect", "--against", str(path)])
-    assert "against g (eligible): 1 disagreement" in result.stdout
-    assert "  the script says query dynamic, the bundle has static:1\n    export.py:7  here\n" in result.stdout
+    assert f"against {RECIPE}|out/static.aimodel|main (eligible): 1 disagreement" in result.stdout
+    assert (
+        "  the script says query dynamic, the bundle has static:1\n    export_model.py:40  export call\n"
+        in result.stdout
+    )
     other = CliRunner().invoke(cli, ["probe", str(bundle("dense")), "--mode", "inspect", "--against", str(path)])
     assert other.exit_code == 2
     assert "the scan has no graph for bundle dense" in other.stderr

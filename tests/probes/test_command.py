@@ -251,6 +251,10 @@ def test_host_time_outside_forwards(tmp_path: Path) -> None:
         (["--capacity", "8"], "too small"),
         (["--mode", "rws"], "'rws' is not one of"),
         (["--against", "none.json"], "none.json: No such file"),
+        (["--weight-limit", "nan"], "nan is no finite number"),
+        (["--weight-limit", "inf"], "inf is no finite number"),
+        (["--bandwidth", "nan"], "nan is no finite number"),
+        (["--time-limit", "inf"], "inf is no finite number"),
     ],
 )
 def test_usage(arguments: list[str], says: str) -> None:
@@ -279,7 +283,28 @@ def test_output_goes_to_a_file(bundle: Callable[[str], Path], tmp_path: Path) ->
     assert result.stdout == ""
     assert json.loads(target.read_text())["schema"] == "spec-audit.probe/1"
     assert [item.name for item in tmp_path.iterdir()] == ["probe.json"]
-    assert run(bundle("dense"), "--mode", "inspect", "--output", tmp_path / "no" / "x").exit_code == 2
+
+
+def test_where_the_output_cannot_go_is_told_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("probes.probe.probe", lambda *_: pytest.fail("it was run"))
+    result = run(EXAMPLE, "--output", tmp_path / "no" / "x")
+    assert result.exit_code == 2
+    assert f"no such folder: '{tmp_path / 'no'}'" in result.stderr
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    table, pipe = tmp_path / "t.csv", tmp_path / "pipe"
+    table.write_text("s,ms\n1,10\n2,10\n3,10\n4,15\n")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert CliRunner().invoke(cli, ["plan", str(table), "--output", str(pipe)]).exit_code == 0
+        assert os.read(reader, 1 << 16).startswith(b"OK")
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
 
 
 def test_names_that_steer_a_terminal_are_escaped(tmp_path: Path) -> None:
@@ -308,6 +333,7 @@ def test_plan_on_the_command_line(tmp_path: Path) -> None:
     assert "K=" not in noisy.stdout
     assert CliRunner().invoke(cli, ["plan", str(tmp_path / "none.csv")]).exit_code == 2
     assert CliRunner().invoke(cli, ["plan", str(table), "--acceptance", "2"]).exit_code == 2
+    assert CliRunner().invoke(cli, ["plan", str(table), "--noise", "nan"]).exit_code == 2
 
 
 def test_help_and_plan_import_neither_numpy_nor_a_runtime(tmp_path: Path) -> None:

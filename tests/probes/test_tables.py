@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from probes.ab.record import read as read_rows
 from probes.plan import plan_table
 from probes.tables import TableError, read
 
@@ -98,6 +99,20 @@ def test_the_caller_may_say_where_a_table_was_measured(tmp_path: Path) -> None:
         ("t.csv", "s,ms\n0,2\n", "'0' is no S"),
         ("t.csv", "s,ms\n1,-2\n", "not all above 0"),
         ("t.csv", "s,ms\n1,nan\n", "not all above 0"),
+        ("t.csv", "s,ms\n1,1\nnan,1\n", "'nan' is no S"),
+        ("t.csv", "s,ms\n1,1\ninf,1\n", "'inf' is no S"),
+        ("t.csv", "s,ms\n1,1\n1000000000,1\n", "whole number from 1 to 4096"),
+        ("t.csv", "s,ms\n" + "".join(f"{s},1\n" for s in range(1, 514)), "513 different S"),
+        ("t.json", '[{"s": true, "ms": 1}]', "True is no time"),
+        ("t.json", '{"s": [1, 2], "ms": [[], [1]]}', "S=1 has no times"),
+        ("t.json", '{"s": [1], "ms": [1' + "0" * 400 + "]}", "is no time in ms"),
+        ("t.json", '{"schema": "spec-audit.probe/1", "graphs": [1]}', "cut or edited"),
+        (
+            "t.json",
+            '{"schema": "spec-audit.probe/1", "graphs": [{"name": "m", "verify_cost": '
+            '[{"context": 1, "scope": "device", "samples": [[1]]}]}]}',
+            "cut or edited",
+        ),
         ("t.json", "{", "not valid JSON"),
         ("t.json", "{}", "no table of S and ms"),
         ("t.json", "[1, 2]", "no table of S and ms"),
@@ -109,6 +124,21 @@ def test_the_caller_may_say_where_a_table_was_measured(tmp_path: Path) -> None:
 def test_what_is_no_table_is_told(tmp_path: Path, name: str, text: str, says: str) -> None:
     with pytest.raises(TableError, match=says.replace("(", r"\(")):
         read(write(tmp_path, name, text))
+
+
+@pytest.mark.parametrize(
+    "graphs",
+    [
+        None,
+        [{"name": "m", "ab": "x"}],
+        [{"name": "m", "ab": {"workloads": [{"rows": [1]}]}}],
+        [{"name": "m", "ab": {"workloads": [{"name": "w", "budget": 1, "rows": [{"rounds": [["a"]]}]}]}}],
+    ],
+)
+def test_a_record_that_was_cut_is_told(tmp_path: Path, graphs: Any) -> None:
+    path = write(tmp_path, "t.json", {"schema": "spec-audit.probe/1", "graphs": graphs})
+    with pytest.raises(TableError, match="cut or edited"):
+        read_rows(path)
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:

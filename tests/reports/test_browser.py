@@ -244,6 +244,23 @@ def test_nothing_is_wider_than_the_page(visit: Open, name: str, width: int) -> N
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize(
+    ("width", "media"), [(900, "screen"), (1000, "screen"), (1150, "screen"), (1200, "screen"), (695, "print")]
+)
+def test_no_cell_of_the_table_runs_into_the_next_one(visit: Open, width: int, media: str) -> None:
+    page = visit("review", width=width)
+    page.emulate_media(media=media)
+    badge = page.locator(".models .badge").first
+    badge.evaluate("badge => badge.lastChild.textContent = ' confirmed off device'")  # the longest there is
+    cells = ".models > tbody > tr > *"
+    over = f"[...document.querySelectorAll('{cells}')].filter(c => c.scrollWidth > c.clientWidth).map(c => c.innerText)"
+    assert page.evaluate(over) == []
+    lines = """[...document.querySelectorAll('.models [data-label=Query]')]
+        .filter(c => c.innerText === 'dynamic')
+        .map(c => { const r = document.createRange(); r.selectNodeContents(c); return r.getClientRects().length; })"""
+    assert set(page.evaluate(lines)) == {1}, "a word was broken"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["review", "hostile", "empty"])
 def test_accessible(visit: Open, name: str, scheme: str) -> None:

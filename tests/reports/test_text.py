@@ -3,7 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from reports.text import TextReport
+from reports.wording import ranges
 from rules.audit import audit
 from rules.examples import DENSE
 from rules.expect import Expectation
@@ -69,3 +72,11 @@ def test_a_place_is_told_once_with_its_note() -> None:
     text = TextReport().render(audit(Scan("x", (), (graph(replace(DENSE, logits=logits)),))))
     assert text.count("      toy.py:9") == 1
     assert "toy.py:9  one row is left here" in text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [([], ""), ([9], "9"), ([5, 6], "5, 6"), ([5, 6, 7], "5..7"), ([1, 3, 4, 5, 9, 10], "1, 3..5, 9, 10")],
+)
+def test_ranges(numbers: list[int], text: str) -> None:
+    assert ranges(numbers) == text

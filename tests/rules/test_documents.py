@@ -52,6 +52,7 @@ def test_another_version_is_named() -> None:
         (("waivers",), [{"state": "asleep", "message": "x"}], "a waiver is in the state 'asleep'"),
         (("waivers",), [{"state": "stale"}], r"waivers\[0\] has no 'message'"),
         (("baseline",), {"recorded": 1}, "baseline has no 'known'"),
+        (("provenance",), "x", "provenance is no object"),
     ],
 )
 def test_a_scan_that_was_edited(path: tuple[Any, ...], wrong: Any, says: str) -> None:
@@ -68,4 +69,43 @@ def test_a_probe_whose_staircase_was_cut() -> None:
     data = probe()
     del data["graphs"][0]["verify_cost"][0]["staircase"]["avoid"]
     with pytest.raises(DocumentError, match="staircase has no 'avoid'"):
+        check(data)
+
+
+def test_a_verdict_that_nothing_stands_behind() -> None:
+    data: Any = copy.deepcopy(document(audit(sample())))
+    out = next(model for model in data["models"] if model["verdict"] == "out")
+    out["verdict"] = "eligible"
+    with pytest.raises(DocumentError, match="is eligible, and its graph is not"):
+        check(data)
+    next(graph for graph in data["graphs"] if graph["id"] == out["primary"])["verdict"] = "eligible"
+    with pytest.raises(DocumentError, match="is eligible, with reasons against it"):
+        check(data)
+
+
+def test_a_model_that_is_there_twice() -> None:
+    data: Any = copy.deepcopy(document(audit(sample())))
+    data["models"].append(data["models"][0])
+    with pytest.raises(DocumentError, match="is there twice"):
+        check(data)
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "says"),
+    [
+        (("graphs",), [], "confirmed, but none of its graphs is"),
+        (("verdict",), "fine", "a probe has the verdict 'fine'"),
+        (("graphs", 0, "verdict"), "fine", "a probe has the verdict 'fine'"),
+        (("graphs", 0, "gates", 0, "numbers"), "x", r"gates\[0\].numbers is no object"),
+        (("graphs", 0, "gates", 0, "thresholds"), {}, r"thresholds has no 'precision'"),
+        (("graphs", 0, "verify_cost", 0, "points", 0, "median_ms"), float("nan"), "median_ms is nan"),
+    ],
+)
+def test_a_probe_that_was_edited(path: tuple[Any, ...], wrong: Any, says: str) -> None:
+    data: Any = probe()
+    holder = data
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = wrong
+    with pytest.raises(DocumentError, match=says):
         check(data)

@@ -75,6 +75,27 @@ def test_two_models_of_one_bundle_are_ambiguous_even_with_the_same_facts() -> No
         review(twins, [given(probe())])
 
 
+def test_a_report_that_is_given_twice() -> None:
+    data = probe("model.aimodel")
+    with pytest.raises(JoinError, match=r"probe\.json: was given twice; give it once"):
+        review(ONE, [given(data), given(data, RECIPE)])
+    with pytest.raises(JoinError, match=r"copy\.json: is the same report as probe\.json; give it once"):
+        review(ONE, [given(data), Given(probe("model.aimodel"), "copy.json")])
+    stray = probe("other.aimodel")
+    with pytest.raises(JoinError, match="given twice"):
+        review(ONE, [given(stray), given(stray)])
+    plan = plan_of("model.aimodel:main, context 848")
+    with pytest.raises(JoinError, match="given twice"):
+        review(ONE, plans=[given(plan), given(plan)])
+
+
+def test_two_measurements_of_one_bundle_are_two_and_one_may_be_of_two_models() -> None:
+    one_run, another = probe("model.aimodel"), probe("model.aimodel", scope="interpreter")
+    assert len(one(review(ONE, [given(one_run), given(another)])).probes) == 2
+    both = review(TWO, [given(one_run, RECIPE), given(one_run, "models/other/recipe.toml#other")])
+    assert [len(model.probes) for model in both.models] == [1, 1]
+
+
 def test_a_name_chooses() -> None:
     found = review(TWO, [given(probe(), RECIPE)])
     assert {item.model["id"]: item.decision for item in found.models} == {
