@@ -274,7 +274,7 @@ def explain(subject: str, model: str | None) -> None:
 
 
 def _story(path: Path, name: str) -> str:
-    from auditor.scan_files import read
+    from auditor.report_files import read
     from reports.story import Unknown, story
 
     try:

@@ -32,7 +32,7 @@ def diff(old: Path, new: Path, format_: str, output: Path | None) -> int:
     Exit status: 0, 1 when a model lost eligibility (or was eligible and is gone), 2 usage.
     """
     from auditor import targets
-    from auditor.scan_files import read
+    from auditor.report_files import read
     from reports import diff_text
     from rules.diff import diff as compare
 

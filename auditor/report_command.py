@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from auditor import exits, targets
-
-_LARGEST = 256 * 2**20
 
 
 @click.command(short_help="Write the page that a ship review reads.")
@@ -79,23 +75,12 @@ def report(files: tuple[str, ...], output: Path | None, source_url: str | None) 
 
 def _read(text: str) -> tuple[str, Any]:
     """The schema of a file and what is in it; what follows `#` names a model, unless the file itself is so called."""
-    from rules.documents import DocumentError, check
+    from auditor.report_files import read_any
     from rules.review import Given
 
     name, _, identifier = (text, "", "") if Path(text).is_file() else text.partition("#")
     path = Path(name)
-    try:
-        if path.is_file() and path.stat().st_size > _LARGEST:
-            raise click.UsageError(f"{name}: larger than {_LARGEST} bytes, which no report is")
-        data = json.loads(path.read_text("utf-8"))
-        schema = check(data)
-    except OSError as error:
-        raise click.UsageError(f"cannot read {name!r}: {error.strerror}") from None
-    except DocumentError as error:
-        raise click.UsageError(_plain(f"{name}: {error}")) from None
-    except (ValueError, RecursionError) as error:
-        raise click.UsageError(_plain(f"{name}: not JSON ({error})")) from None
-    assert isinstance(data, Mapping)
+    schema, data = read_any(path)
     return schema, Given(data, path.name, identifier)
 
 
