@@ -155,8 +155,9 @@ def scan(
 ) -> int:
     """Judge the export scripts below PATH, without importing or running them.
 
-    With several paths, or a file, the audited root is their common folder and only these paths are audited. Options may
-    also stand in [tool.spec-audit] of the root's pyproject.toml, or in its spec-audit.toml.
+    With several paths, or a file, the audited root is their common folder and only these paths are audited, with
+    the recipes that run them. Options may also stand in [tool.spec-audit] of the root's pyproject.toml, or in its
+    spec-audit.toml.
     """
     from dataclasses import replace
 

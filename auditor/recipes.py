@@ -63,10 +63,19 @@ class RecipeSettings:
 
 
 def discover(sources: Sources, settings: RecipeSettings) -> tuple[tuple[Recipe, ...], tuple[RecipeError, ...]]:
-    """All recipes below the root, in the order of their files, tables and steps, and an error for each bad one."""
+    """The recipes below the root, in the order of their files, tables and steps, and an error for each bad one.
+
+    When only some paths are audited: those in them, and those elsewhere that run a script in them.
+    """
     reader = _Reader(sources, settings)
     matches = _pattern(settings.glob).fullmatch
-    found = [item for path in sources.paths() if matches(path) for item in reader.file(path)]
+    found = [
+        item
+        for path in sources.paths()
+        if matches(path)
+        for item in reader.file(path)
+        if sources.asked(path) or (isinstance(item, Recipe) and item.script and sources.asked(item.script))
+    ]
     recipes = tuple(item for item in found if isinstance(item, Recipe))
     return recipes, tuple(item for item in found if isinstance(item, RecipeError))
 

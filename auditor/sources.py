@@ -98,10 +98,11 @@ class Sources:
         With `only`, those in the folders named, and each file named.
         """
         named = {path for path in self._only if path and is_file(self.tree, path)}
-        found = (path for path in self.paths() if path.endswith((".py", notebooks.SUFFIX)) and self._wanted(path))
+        found = (path for path in self.paths() if path.endswith((".py", notebooks.SUFFIX)) and self.asked(path))
         return tuple(sorted(named.union(found)))
 
-    def _wanted(self, path: str) -> bool:
+    def asked(self, path: str) -> bool:
+        """Whether a file is among those that are to be audited."""
         return not self._only or any(not only or path == only or path.startswith(only + "/") for only in self._only)
 
     def paths(self) -> tuple[str, ...]:

@@ -204,3 +204,25 @@ def test_module_that_cannot_be_read_is_still_the_script(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_bytes(b"\xff")
     (recipe,), errors = _discover(tmp_path, {"recipe.toml": "[r]\ncommand = 'python -m broken'\n"})
     assert (recipe.script, errors) == ("broken.py", ())
+
+
+def test_of_recipes_those_of_the_paths_that_are_audited(tmp_path: Path) -> None:
+    """A script brings the recipes that run it, a folder its own, and a broken one elsewhere is nobody's business."""
+    _discover(
+        tmp_path,
+        {
+            "conversion/export.py": "",
+            "conversion/other.py": "",
+            "a/recipe.toml": "[one]\nscript = 'export.py'\n[two]\nscript = 'other.py'\n",
+            "b/recipe.toml": "[three]\nscript = 'gone.py'\n",
+        },
+    )
+
+    def names(*only: str) -> tuple[list[str], list[str]]:
+        recipes, broken = discover(Sources(tmp_path, only=[tmp_path / o for o in only]), RecipeSettings())
+        return [r.table for r in recipes], [e.name for e in broken]
+
+    assert names("conversion/export.py") == (["one"], [])
+    assert names("a") == (["one", "two"], [])
+    assert names("conversion/other.py", "b") == (["two"], ["b/recipe.toml#three"])
+    assert names() == (["one", "two"], ["b/recipe.toml#three"])
