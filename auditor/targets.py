@@ -18,6 +18,10 @@ def root(paths: Sequence[Path]) -> tuple[Path, str]:
             )
         if not path.is_file() and not path.is_dir():
             raise click.UsageError(f"neither a file nor a folder: {str(path)!r}")
+        if path.suffix and _is_bundle(path):
+            raise click.UsageError(
+                f"{str(path)!r} is a bundle: `spec-audit probe` opens it; give `scan` the scripts that write it"
+            )
     if len(paths) == 1 and paths[0].is_dir():
         found = paths[0]
     else:
@@ -25,6 +29,12 @@ def root(paths: Sequence[Path]) -> tuple[Path, str]:
         relative = os.path.relpath(common)
         found = Path(common if relative.startswith(os.pardir) else relative)
     return found, found.as_posix() if found.name else found.resolve().name or "/"
+
+
+def _is_bundle(path: Path) -> bool:
+    from probes.bundles import SUFFIXES
+
+    return path.suffix in SUFFIXES
 
 
 def existing(option: str, paths: Sequence[Path]) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ _METADATA_LIMIT = 16 * 2**20
 _HASH_LIMIT = 2**31
 _TAKEN = "an .aimodel, an .mlpackage, an .mlmodelc, or a language bundle folder"
 _COREML = (".mlpackage", ".mlmodelc", ".mlmodel")
-_CHILD_KINDS = (".aimodel", *_COREML)
+SUFFIXES = (".aimodel", *_COREML)
 
 
 class BundleError(Exception):
@@ -84,7 +84,7 @@ def read(path: Path) -> Bundle:
         if len(packages) > 1:
             assets = tuple(Asset(item.name, item) for item in packages)
             return Bundle(resolved, "coreml", assets, resolved.name, is_set=True)
-        inside = sorted(item.name for item in resolved.iterdir() if item.suffix in _CHILD_KINDS)
+        inside = sorted(item.name for item in resolved.iterdir() if item.suffix in SUFFIXES)
         hint = f"it holds {', '.join(inside)}: probe one of those" if inside else f"give {_TAKEN}"
         raise BundleError(f"{path}: a folder without metadata.json is no bundle; {hint}")
     raise BundleError(f"{path}: a file is no bundle; give {_TAKEN}")

@@ -143,6 +143,14 @@ def test_the_defaults(run: Run, scanner: Scanner) -> None:
     assert asked.recipes.glob == "**/recipe.toml"
 
 
+@pytest.mark.parametrize("name", ["x.aimodel", "x.mlpackage"])
+def test_a_bundle_is_nothing_to_scan(run: Run, scanner: Scanner, name: str) -> None:
+    Path(name).mkdir()
+    status, _, err = run("scan", "tree", name)
+    assert status == exits.USAGE
+    assert f"{name!r} is a bundle: `spec-audit probe` opens it" in err
+
+
 def test_several_paths_have_their_common_folder_as_root(run: Run, scanner: Scanner) -> None:
     for name in ("a", "b/c"):
         Path("tree", name).mkdir(parents=True)
