@@ -18,6 +18,11 @@ import pytest
 from click.testing import CliRunner
 
 from auditor.cli import cli
+from reports.json_report import document
+from rules.audit import audit
+from rules.examples import PINNED
+from rules.facts import Scan
+from tests.rules.graphs import graph
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "bundles" / "dense.mlpackage"
@@ -145,25 +150,11 @@ def test_the_plan_says_of_either_report_that_nothing_was_timed(tmp_path: Path) -
 
 
 def test_a_scan_joins_a_package(tmp_path: Path) -> None:
-    scan = {
-        "schema": "spec-audit.scan/1",
-        "graphs": [
-            {
-                "id": "export.py:1:main", "script": "export.py", "line": 1, "graph": "main",
-                "bundle": "out/dense.mlpackage",
-                "verdict": "out", "reasons": [], "invocation": {"kind": "default", "recipe": "", "argv": []},
-                "facts": {
-                    "kind": {"value": "decoder", "evidence": []}, "query": {"value": "static:1", "evidence": []},
-                    "logits": {"value": "all", "evidence": []}, "states": None,
-                    "kv": {"value": "state", "evidence": []},
-                },
-            }
-        ],
-    }  # fmt: skip
+    scan = document(audit(Scan("zoo", (), (graph(PINNED, bundle="out/dense.mlpackage"),))))
     (tmp_path / "scan.json").write_text(json.dumps(scan))
     report, _ = run(EXAMPLE, "--mode", "inspect", "--against", tmp_path / "scan.json")
     (pair,) = report["against"]["graphs"]
-    assert pair["scan_graph"] == "export.py:1:main"
+    assert pair["scan_graph"] == scan["graphs"][0]["id"]
     assert any("static:1" in item["message"] for item in pair["disagreements"])
 
 
