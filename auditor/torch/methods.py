@@ -23,7 +23,7 @@ from auditor.torch.ops import (
 )
 from auditor.torch.ops.op import Op, lifted
 from auditor.torch.tensors import shape_value, unknown_tensor
-from auditor.values import NONE, Args, Bound, Const, External, Instance, Native, Seq, Tensor, Unknown, Value
+from auditor.values import FALSE, NONE, Args, Bound, Const, External, Instance, Native, Seq, Tensor, Unknown, Value
 
 _SAME = """
 abs absolute neg negative exp expm1 exp2 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
@@ -254,6 +254,8 @@ def tensor_attribute(it: Interpreter, t: Tensor, name: str, site: Site | None) -
             return to_python.rank(it, Args([t]), site)
         case "device":
             return External("torch.device()")
+        case "is_cuda" if it.events is not None:
+            return FALSE  # what is exported for Apple's devices is traced where there is no CUDA
         case "is_meta" | "requires_grad" | "is_cuda":
             return Unknown("a property of a tensor", name, "bool")
         case "nbytes" | "itemsize":

@@ -129,6 +129,15 @@ def test_rows_that_are_mixed(tmp_path: Path, name: str) -> None:
 
 PAST, NEW = "q @ key_cache[:, :, :start].transpose(-1, -2)", "q @ k.transpose(-1, -2)"
 HARMLESS: dict[str, tuple[Edit, ...]] = {
+    "a path for CUDA, where nothing is exported": (
+        _instead(
+            ATTENTION,
+            "if q.is_cuda:",
+            "    y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)",
+            "else:",
+            f"    {ATTENTION.strip()}",
+        ),
+    ),
     "attention by hand": (
         _instead(
             ATTENTION,
