@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from auditor.deep import resting
 from auditor.definitions import waiting
 from auditor.lines import Lines
 from auditor.parsing import parsed
@@ -93,6 +94,7 @@ class ModuleSource:
     acts: bool
 
 
+@resting()
 def index(file: SourceFile) -> ModuleSource:
     """Index one file. Raises `SyntaxProblem` when it does not parse (or nests deeper than Python's own parser goes)."""
     try:
