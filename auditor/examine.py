@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from auditor.changes import changed
+from auditor.deep import resting
 from auditor.endings import cut_short, exporter, where_cut, why_nothing
 from auditor.frameworks.tables import tables
 from auditor.launches import Starts, launch
@@ -132,16 +133,13 @@ class Examiner:
     def parse_ahead(self, scripts: Iterable[str]) -> None:
         """Parse what scripts will evaluate. Syntax trees live on: frozen at once, the collector never walks them."""
         gc.collect(0)
-        gc.disable()  # a parser leaves no garbage
-        try:
+        with resting():  # a parser leaves no garbage
             for script in scripts:
                 self.parsed.add(script)
                 with suppress(Unreadable, SyntaxProblem):
                     for statement in mentioned(self.loader.source_of(self.sources.read(script))):
                         _ = statement.nodes
-        finally:
             gc.freeze()
-            gc.enable()
 
     # -- one run --------------------------------------------------------------------------------------------------
 

@@ -41,11 +41,14 @@ def _registered(it: Interpreter, args: Args, site: Site | None) -> Value:
     def decorate(it: Interpreter, inner: Args, where: Site | None) -> Value:
         function = inner.pos[0]
         if override is not False:
-            named = [text_of(v) or "" for v in alias.items] if isinstance(alias, Seq) else [text_of(alias) or ""]
-            _replaced(it, function, named, site)
+            _replaced(it, function, _names(alias), site)
         return function
 
     return Native("register_torch_op", decorate)
+
+
+def _names(alias: Value) -> list[str]:
+    return [text_of(v) or "" for v in (alias.items if isinstance(alias, Seq) else [alias])]
 
 
 def _replaced(it: Interpreter, function: Value, alias: list[str], site: Site | None) -> None:
@@ -83,8 +86,7 @@ def _set_by_name(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`_TORCH_OPS_REGISTRY.set_func_by_name(function, name)` and `register_func(function, torch_alias, override)`."""
     function, alias = args.get(0, "func"), args.get(1, "name", "torch_alias") or NONE
     if function is not None:
-        named = [text_of(v) or "" for v in alias.items] if isinstance(alias, Seq) else [text_of(alias) or ""]
-        _replaced(it, function, named, site)
+        _replaced(it, function, _names(alias), site)
     return NONE
 
 
