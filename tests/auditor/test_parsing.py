@@ -34,3 +34,13 @@ def test_libcst_has_its_own_classes_again_after_a_parse(text: str) -> None:
     except cst.ParserSyntaxError:
         assert text.endswith(",\n")
     assert (cst.SimpleWhitespace, cst.Newline, cst.TrailingWhitespace, cst.Comma, cst.Dot) == before
+
+
+@pytest.mark.parametrize("text", ["f(a, b)\n", "f(a,\n"])
+def test_nodes_check_themselves_again_after_a_parse(text: str) -> None:
+    try:
+        parsed(text)
+    except cst.ParserSyntaxError:
+        assert text.endswith(",\n")
+    with pytest.raises(cst.CSTValidationError, match="empty name"):
+        cst.Name("")
