@@ -150,13 +150,15 @@ def keeps(decorator: Value) -> bool:
 
 def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Value:
     it.tick(site)
+    while type(function) is Bound:
+        args = Args([function.receiver, *args.pos], args.kw, args.more)
+        function = function.function
+        it.tick(site)
     match function:
-        case Bound(function=f, receiver=r):
-            return call(it, f, Args([r, *args.pos], args.kw, args.more), site)
-        case Function():
-            return call_function(it, function, args, site)
         case Native():
             return _native(it, function, args, site)
+        case Function():
+            return call_function(it, function, args, site)
         case Class() | NativeClass():
             from auditor.objects import instantiate
 
@@ -493,7 +495,7 @@ def bind(it: Interpreter, f: Function, args: Args, env: Env, site: Site | None) 
     for param in p.kwonly_params:
         if param.name.value in keywords:
             names[param.name.value] = keywords.pop(param.name.value)
-    if isinstance(p.star_arg, cst.Param):
+    if type(p.star_arg) is cst.Param:
         names[p.star_arg.name.value] = Seq("tuple", list(args.pos[len(positional) :]), args.more)
     if p.star_kwarg is not None:
         entries = {("str", k): (Const(k), v) for k, v in keywords.items()}

@@ -32,6 +32,7 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    altered,
     key_of,
     merge_places,
     text_of,
@@ -95,7 +96,7 @@ def _literal(it: Interpreter, node: Any, frame: Frame) -> Value:
 
 
 def _literal_value(node: Any) -> Any:
-    if isinstance(node, cst.Ellipsis):
+    if type(node) is cst.Ellipsis:
         return ...
     text: str = node.value
     if text.isdigit() and (text[0] != "0" or text == "0"):
@@ -323,7 +324,7 @@ def _flagged(it: Interpreter, value: Value, source: Value) -> Value:
     if not source.flags or source.flags <= value.flags:
         return value
     if isinstance(value, (Const, Pattern, Num, Tensor)):
-        return replace(value, flags=value.flags | source.flags)
+        return altered(value, flags=value.flags | source.flags)
     if isinstance(value, (Seq, Mapping, Unknown)):
         it.remember(value)
         value.flags = value.flags | source.flags
@@ -398,7 +399,7 @@ def _unary(it: Interpreter, node: cst.UnaryOperation, frame: Frame) -> Value:
     value = it.eval(node.expression, frame)
     op = {cst.Not: "not", cst.Minus: "-", cst.Plus: "+", cst.BitInvert: "~"}[type(node.operator)]
     if isinstance(value, Tensor) and op != "not":
-        return replace(value, base=None, data=None)
+        return altered(value, base=None, data=None)
     return operators.unary(op, value)
 
 
@@ -496,7 +497,7 @@ def _comprehension(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
         site = frame.statement.site(node)
         out: Value = Mapping(places=(site,)) if kind == "dict" else Seq(kind, [], places=(site,))
         scope = Env(parent=frame.env, redirect={"": frame.env})
-        inner = replace(frame, env=scope)
+        inner = altered(frame, env=scope)
 
         def emit() -> None:
             if isinstance(out, Mapping):
@@ -524,18 +525,19 @@ def _call(it: Interpreter, node: cst.Call, frame: Frame) -> Value:
     site = frame.statement.site(node)
     for a in node.args:
         value = it.eval(a.value, frame)
-        if a.star == "*":
+        if not a.star:
+            if a.keyword is None:
+                args.pos.append(value)
+            else:
+                args.kw[a.keyword.value] = value
+        elif a.star == "*":
             more = iterate(it, value, site)
             if more.exact:
                 args.pos += more.items
             else:
                 args.more = more.rest or Unknown("arguments splatted from a sequence of unknown length", places=(site,))
-        elif a.star == "**":
-            _splat(it, args, value, site)
-        elif a.keyword is not None:
-            args.kw[a.keyword.value] = value
         else:
-            args.pos.append(value)
+            _splat(it, args, value, site)
     if isinstance(function, Function) and function.name == "super":
         return function
     if type(node.func) is cst.Name and node.func.value in _FRAME_CALLS:
@@ -624,33 +626,46 @@ _BINARY: dict[type, str] = {
     cst.BitXor: "^",
     cst.MatrixMultiply: "@",
 }
-EXPRESSIONS: dict[type, Callable[[Interpreter, Any, Frame], Value]] = {
-    cst.Name: _name,
-    cst.SimpleString: _literal,
-    cst.Integer: _literal,
-    cst.Float: _literal,
-    cst.Imaginary: _literal,
-    cst.Ellipsis: _literal,
-    cst.ConcatenatedString: _concatenated,
-    cst.FormattedString: _formatted,
-    cst.Tuple: _sequence("tuple"),
-    cst.List: _sequence("list"),
-    cst.Set: _sequence("set"),
-    cst.Dict: _dict,
-    cst.BinaryOperation: _binary,
-    cst.BooleanOperation: _boolean,
-    cst.Comparison: _comparison,
-    cst.UnaryOperation: _unary,
-    cst.IfExp: _conditional,
-    cst.Attribute: _attribute,
-    cst.Subscript: _subscript,
-    cst.Lambda: _lambda,
-    cst.Await: _await,
-    cst.Yield: _yield,
-    cst.NamedExpr: _named,
-    cst.ListComp: _comprehension("list"),
-    cst.SetComp: _comprehension("set"),
-    cst.GeneratorExp: _comprehension("list"),
-    cst.DictComp: _comprehension("dict"),
-    cst.Call: _call,
-}
+
+
+def _not_evaluated(it: Interpreter, node: Any, frame: Frame) -> Value:
+    return Unknown(f"{type(node).__name__} is not evaluated", places=(frame.statement.site(node),))
+
+
+class _Expressions(dict[type, Callable[[Interpreter, Any, Frame], Value]]):
+    def __missing__(self, kind: type) -> Callable[[Interpreter, Any, Frame], Value]:
+        return _not_evaluated
+
+
+EXPRESSIONS = _Expressions(
+    {
+        cst.Name: _name,
+        cst.SimpleString: _literal,
+        cst.Integer: _literal,
+        cst.Float: _literal,
+        cst.Imaginary: _literal,
+        cst.Ellipsis: _literal,
+        cst.ConcatenatedString: _concatenated,
+        cst.FormattedString: _formatted,
+        cst.Tuple: _sequence("tuple"),
+        cst.List: _sequence("list"),
+        cst.Set: _sequence("set"),
+        cst.Dict: _dict,
+        cst.BinaryOperation: _binary,
+        cst.BooleanOperation: _boolean,
+        cst.Comparison: _comparison,
+        cst.UnaryOperation: _unary,
+        cst.IfExp: _conditional,
+        cst.Attribute: _attribute,
+        cst.Subscript: _subscript,
+        cst.Lambda: _lambda,
+        cst.Await: _await,
+        cst.Yield: _yield,
+        cst.NamedExpr: _named,
+        cst.ListComp: _comprehension("list"),
+        cst.SetComp: _comprehension("set"),
+        cst.GeneratorExp: _comprehension("list"),
+        cst.DictComp: _comprehension("dict"),
+        cst.Call: _call,
+    }
+)

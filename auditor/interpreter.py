@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as AbcMapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    altered,
 )
 
 if TYPE_CHECKING:
@@ -107,7 +108,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What nodes, calls and attributes mean: the functions of the modules that are built on this one."""
+    """What nodes, calls and attributes mean: the functions of the modules that are built on this one.
+
+    `expressions` has one for every kind of node.
+    """
 
     expressions: AbcMapping[type, Callable[[Interpreter, Any, Frame], Value]]
     run_block: Callable[[Interpreter, Sequence[Any], Frame], Signal]
@@ -199,10 +203,7 @@ class Interpreter:
             self.remember(value)
             value.flags = value.flags | self.conditions
             return value
-        try:
-            return replace(value, flags=value.flags | self.conditions)
-        except TypeError:
-            return value
+        return altered(value, flags=value.flags | self.conditions)
 
     def remember(self, value: Value) -> None:
         """Call before the flags of a value change that may be a module's, and so other runs' as well."""
@@ -338,10 +339,7 @@ class Interpreter:
     # -- what things mean ---------------------------------------------------------------------------------------
 
     def eval(self, node: Any, frame: Frame) -> Value:
-        handler = self.meaning.expressions.get(type(node))
-        if handler is None:
-            return Unknown(f"{type(node).__name__} is not evaluated", places=(frame.statement.site(node),))
-        return handler(self, node, frame)
+        return self.meaning.expressions[type(node)](self, node, frame)
 
     def run_block(self, body: Sequence[Any], frame: Frame) -> Signal:
         return self.meaning.run_block(self, body, frame)

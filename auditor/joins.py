@@ -27,8 +27,8 @@ from auditor.values import (
     Unknown,
     Value,
     as_dim,
-    merge_flags,
     merge_places,
+    origins,
 )
 
 _DEPTH = 4
@@ -55,6 +55,8 @@ def same(a: Value, b: Value, depth: int = _DEPTH) -> bool:
     """Whether two values cannot be told apart (places and flags aside)."""
     if a is b:
         return True
+    if type(a) is not type(b) and not (isinstance(a, Unknown) and isinstance(b, Unknown)):
+        return False
     match a, b:
         case Const(value=x), Const(value=y):
             return type(x) is type(y) and bool(x == y)
@@ -233,7 +235,7 @@ def union(values: Iterable[Value]) -> Value:
 def union_of(flat: list[Value]) -> Value:
     if len(flat) == 1:
         return flat[0]
-    places, flags = merge_places(*(v.places for v in flat)), merge_flags(flat)
+    places, flags = origins(flat)
     if len(flat) > MAX_OPTIONS:
         return Unknown("one of more values than are kept apart", places=places, flags=flags)
     cause = _deciding[-1] if _deciding else None
@@ -415,5 +417,5 @@ def _join_items(a: tuple[list[Value], Unknown | None], b: tuple[list[Value], Unk
         return [*head, *extra], a[1] or b[1]
     if all(isinstance(e, (Star, Instance)) for e in extra):  # objects that may be there; names must not be guessed
         return [*head, *(e if isinstance(e, Star) else Star((e,)) for e in extra)], a[1] or b[1]
-    places, flags = merge_places(*(e.places for e in extra)), merge_flags(extra)
+    places, flags = origins(extra)
     return head, Unknown("items appended on one of two ways only", places=places, flags=flags or NO_FLAGS)

@@ -30,8 +30,8 @@ from auditor.values import (
     Unknown,
     Value,
     as_dim,
-    merge_flags,
     merge_places,
+    origins,
 )
 
 
@@ -282,7 +282,7 @@ def _of_one_form(options: list[Value]) -> Value | None:
     if congruent(first, whole):
         whole = first
     else:
-        whole.places, whole.flags = merge_places(*(o.places for o in made)), merge_flags(made)
+        whole.places, whole.flags = origins(made)
     return union([whole, *absent[:1]]) if absent else whole
 
 

@@ -128,7 +128,7 @@ def mro(cls: Value) -> tuple[Value, ...]:
 
 def class_lookup(cls: Value, name: str, after: Value | None = None) -> tuple[Value | None, bool]:
     """(attribute, sure): what the MRO (behind `after`) has under `name`, and whether every class before it was read."""
-    order = mro(cls)
+    order = (cls.mro_cache if isinstance(cls, (Class, NativeClass)) else None) or mro(cls)
     if after is not None:
         start = next((i for i, c in enumerate(order) if c is after), -1)
         order = order[start + 1 :]
@@ -318,6 +318,10 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
     match obj:
         case Instance():
             return _instance_attribute(it, obj, name, site)
+        case Unknown():
+            return obj.child(f".{name}")
+        case External():
+            return it.loader.external(f"{obj.dotted}.{name}", obj.places or ((site,) if site else ()))
         case Tensor():
             return it.meaning.tensor_attribute(it, obj, name, site)
         case Union():
@@ -328,10 +332,6 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
             return _class_attribute(it, obj, name, site)
         case Module():
             return it.loader.module_attribute(it, obj, name, site)
-        case External():
-            return it.loader.external(f"{obj.dotted}.{name}", obj.places or ((site,) if site else ()))
-        case Unknown():
-            return obj.child(f".{name}")
         case ExternalObject():
             found = obj.children.get(name)
             if found is None:

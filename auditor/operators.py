@@ -31,9 +31,9 @@ from auditor.values import (
     Value,
     as_dim,
     key_of,
-    merge_flags,
     merge_places,
     number,
+    origins,
     text_of,
 )
 
@@ -64,23 +64,27 @@ _TEXT_LIMIT = 20_000
 
 
 def derived(value: Any, *sources: Value) -> Const:
-    return Const(value, places=merge_places(*(s.places for s in sources)), flags=merge_flags(sources))
+    places, flags = origins(sources)
+    return Const(value, places=places, flags=flags)
 
 
 def unknown_from(reason: str, kind: str, *sources: Value, name: str = "") -> Unknown:
     """An unknown computed from `sources`: the first unknown among them gives the reason."""
-    first = next((s for s in sources if isinstance(s, Unknown)), None)
+    first: Unknown | None = None
     query = flexible = False
     for s in sources:
         if type(s) is not Const:
+            if first is None and isinstance(s, Unknown):
+                first = s
             query = query or depends_on_query(s)
             flexible = flexible or is_flexible(s)
+    places, flags = origins(sources)
     return Unknown(
-        first.reason if first else reason,
+        first.reason if first is not None else reason,
         name,
         kind,
-        places=merge_places(*(s.places for s in sources)),
-        flags=merge_flags(sources),
+        places=places,
+        flags=flags,
         query=query,
         flexible=flexible,
     )
@@ -241,7 +245,7 @@ def pattern(text: str, *sources: Value) -> Value:
     """A string with `*` for what is unknown."""
     while "**" in text:
         text = text.replace("**", "*")
-    places, flags = merge_places(*(s.places for s in sources)), merge_flags(sources)
+    places, flags = origins(sources)
     return Pattern(text, places=places, flags=flags) if "*" in text else Const(text, places=places, flags=flags)
 
 

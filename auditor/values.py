@@ -6,16 +6,18 @@ environments are mutable and journaled by `auditor.heap`; everything else is imm
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from auditor.dims import Atom, Dim, Poly, add, symbol
 
 if TYPE_CHECKING:
     from auditor.places import Site
 
+Copied = TypeVar("Copied")
 NO_FLAGS: frozenset[str] = frozenset()
 
 serial = itertools.count().__next__
@@ -93,7 +95,8 @@ class Unknown(Value):
 
     def child(self, key: str, kind: str = "", number: str = "") -> Value:
         """The attribute or item under a key; `number` tells apart keys that are spelled alike."""
-        found = self.assigned.get(key + number) or self.children.get(key + number)
+        at = key + number
+        found = (self.assigned.get(at) if self.assigned else None) or self.children.get(at)
         if found is None:
             kind = kind or ("data" if self.kind in ("data", "dict") else "")
             found = Unknown(
@@ -106,7 +109,7 @@ class Unknown(Value):
                 flexible=self.flexible,
                 of=self,
             )
-            self.children[key + number] = found
+            self.children[at] = found
         return found
 
     @property
@@ -455,10 +458,36 @@ def merge_flags(values: Iterable[Value]) -> frozenset[str]:
     return out
 
 
+def origins(values: Iterable[Value]) -> tuple[tuple[Site, ...], frozenset[str]]:
+    """The places (see `merge_places`) and the flags of what is computed from these values."""
+    places: tuple[Site, ...] = ()
+    flags = NO_FLAGS
+    for v in values:
+        if v.places and v.places is not places:
+            places = merge_places(places, v.places) if places else v.places
+        if v.flags:
+            flags = flags | v.flags
+    return places, flags
+
+
+def altered(value: Copied, **fields: Any) -> Copied:
+    """`dataclasses.replace` for the classes of values, which are made of slots: it would call their `__init__`."""
+    kind = type(value)
+    slots = _slots.get(kind)
+    if slots is None:
+        slots = _slots[kind] = tuple(f.name for f in dataclasses.fields(value))  # type: ignore[arg-type]
+    made = object.__new__(kind)
+    for name in slots:
+        setattr(made, name, fields[name] if name in fields else getattr(value, name))
+    return made
+
+
+_slots: dict[type, tuple[str, ...]] = {}
+
+
 def number(dim: Dim, like: Iterable[Value] = ()) -> Value:
     """A dimension as a value, with the places and flags of what it was computed from."""
-    sources = list(like)
-    places, flags = merge_places(*(v.places for v in sources)), merge_flags(sources)
+    places, flags = origins(like)
     return Num(dim, places=places, flags=flags) if isinstance(dim, Poly) else Const(dim, places=places, flags=flags)
 
 

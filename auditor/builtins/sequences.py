@@ -25,7 +25,7 @@ from auditor.values import (
     Value,
     as_dim,
     merge_flags,
-    merge_places,
+    origins,
 )
 
 
@@ -84,7 +84,7 @@ def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
     bounds = [as_dim(traced_constant(it, a, site, "range()") or a) for a in args.pos]
     if all(isinstance(b, int) for b in bounds):
         numbers = range(*[b for b in bounds if isinstance(b, int)])
-        flags, places = merge_flags(args.pos), merge_places(*(a.places for a in args.pos))
+        places, flags = origins(args.pos)
         if len(numbers) <= MAX_RANGE:
             return Seq("list", [Const(n, places=places, flags=flags) for n in numbers], places=places, flags=flags)
     index = Unknown("an index of a loop of unknown length", "index", "int", places=here(site))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
@@ -12,13 +10,13 @@ from auditor.torch import rows
 from auditor.torch.events import wraps_at
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
-from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value
+from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered
 
 
 def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:
     """The tensor that `tensor[key]` is. A slice or integer that leaves one row of several is recorded as a cut."""
     if tensor.shape is None:
-        return replace(tensor, places=tensor.places or (site,))
+        return altered(tensor, places=tensor.places or (site,))
     parts = list(key.items) if isinstance(key, Seq) and key.kind == "tuple" else [key]
     if any(isinstance(p, Union) for p in parts):
         n = next(i for i, p in enumerate(parts) if isinstance(p, Union))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from auditor import dims, operators
 from auditor.containers import iterate
@@ -23,8 +22,8 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    altered,
     as_dim,
-    merge_flags,
     merge_places,
 )
 
@@ -40,8 +39,12 @@ def result(
 ) -> Tensor:
     """A tensor computed from `sources`: cuts, tags and unread parts are carried along."""
     tensors: list[Tensor] = []
-    tags = NO_FLAGS
+    tags = flags = NO_FLAGS
+    cuts: tuple[Site, ...] = ()
+    places: tuple[Site, ...] = ()
     for s in sources:
+        if s.flags:
+            flags = flags | s.flags
         if isinstance(s, Tensor):
             tensors.append(s)
             if s.tags:
@@ -52,6 +55,9 @@ def result(
             reason = reason or s
     if tensors:
         dtype = dtype or tensors[0].dtype
+        cuts, places = tensors[0].cuts, tensors[0].places
+        if len(tensors) > 1:
+            cuts, places = merge_places(*[t.cuts for t in tensors]), merge_places(*[t.places for t in tensors])
         if tags and len(tensors) > 1:
             tags = tags - OWN_TAGS  # said of one tensor, not of what is computed from it and others
             if tags & _ALL:
@@ -62,10 +68,10 @@ def result(
         shape,
         dtype,
         reason,
-        merge_places(*[t.cuts for t in tensors]),
+        cuts,
         tags,
-        places=merge_places(*[t.places for t in tensors], (site,) if site else ()),
-        flags=merge_flags(sources),
+        places=places if site is None else merge_places(places, (site,)),
+        flags=flags,
     )
 
 
@@ -170,7 +176,7 @@ def dim_value(d: Dim, like: Tensor) -> Value:
 
 
 def tagged(tensor: Tensor, *tags: str) -> Tensor:
-    return replace(tensor, tags=tensor.tags | frozenset(tags))
+    return altered(tensor, tags=tensor.tags | frozenset(tags))
 
 
 def flatten_items(value: Value) -> list[Value]:

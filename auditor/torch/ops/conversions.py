@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, unknown_tensor
-from auditor.values import NONE, Args, External, Tensor, Value, serial
+from auditor.values import NONE, Args, External, Tensor, Value, altered, serial
 
 
 def one_hot(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -20,7 +18,7 @@ def one_hot(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def view_of(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
-    return replace(t, dtype=dtype_of(args) or t.dtype, of=t if t.base is None else None)
+    return altered(t, dtype=dtype_of(args) or t.dtype, of=t if t.base is None else None)
 
 
 def cloned(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -37,15 +35,15 @@ def converted(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _copy(t: Tensor) -> Tensor:
     """The same numbers in memory of their own: what is written there leaves the input or buffer as it was."""
     tags = t.tags | {t.base.tag, "copy"} if t.base is not None and t.base.role in ("input", "buffer") else t.tags
-    return replace(t, base=None, of=None, tags=tags, born=serial())
+    return altered(t, base=None, of=None, tags=tags, born=serial())
 
 
 def _as_type(t: Tensor, dtype: str) -> Tensor:
     """Numbers of another type are a copy; a state stays known as one."""
     copied = dtype not in ("", t.dtype) and (t.base is None or t.base.role == "parameter")
     if not copied:
-        return replace(t, dtype=dtype or t.dtype, of=t if t.base is None else None)
-    return replace(t, dtype=dtype, base=None, of=None, born=serial())
+        return altered(t, dtype=dtype or t.dtype, of=t if t.base is None else None)
+    return altered(t, dtype=dtype, base=None, of=None, born=serial())
 
 
 def cast(dtype: str) -> Op:

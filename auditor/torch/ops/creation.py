@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from auditor import dims
 from auditor.interpreter import Interpreter
@@ -13,7 +12,7 @@ from auditor.torch.ops.op import first
 from auditor.torch.rows import INPUT
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, dtype_of, flatten_items, result, size, sizes, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Num, Seq, Star, Tensor, Unknown, Value, merge_flags, merge_places
+from auditor.values import NONE, Args, Const, Num, Seq, Star, Tensor, Unknown, Value, altered, merge_flags, merge_places
 
 
 def filled(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -38,7 +37,7 @@ def randint(it: Interpreter, args: Args, site: Site | None) -> Value:
     if given is None:
         return unknown_tensor("randint() with sizes that are not known", site)
     made = _made(it, [given], args, site)
-    return replace(made, dtype=dtype_of(args) or "int64") if isinstance(made, Tensor) else made
+    return altered(made, dtype=dtype_of(args) or "int64") if isinstance(made, Tensor) else made
 
 
 def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -89,7 +88,7 @@ def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
     if value is None:
         return unknown_tensor("a tensor of data that is not known", site)
     if isinstance(value, Tensor):
-        return replace(value, dtype=dtype_of(args) or value.dtype)
+        return altered(value, dtype=dtype_of(args) or value.dtype)
     shape = None if isinstance(value, Unknown) and value.kind == "data" else data_shape(value)
     if shape is None:
         return unknown_tensor("a tensor of data that is not known", site, value)

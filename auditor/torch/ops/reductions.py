@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from auditor import dims, operators
 from auditor.containers import integer
 from auditor.interpreter import Interpreter
@@ -13,7 +11,7 @@ from auditor.torch.modules import named_pair
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, dtype_of, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Seq, Tensor, Value
+from auditor.values import NONE, Args, Const, Seq, Tensor, Value, altered
 
 
 def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -23,7 +21,7 @@ def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
 def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A sum; of conditions it is how many hold."""
     made = reduced(first(args), _axes(args), _keeps(args), site)
-    return replace(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
+    return altered(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
 
 
 def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -34,12 +32,12 @@ def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = reduced(first(args), axes, _keeps(args), site)
     if axes is None:
         return made
-    return named_pair(made, tagged(replace(made, dtype="int64"), "argmax"), ("values", "indices"))
+    return named_pair(made, tagged(altered(made, dtype="int64"), "argmax"), ("values", "indices"))
 
 
 def argmax(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = reduced(first(args), _axes(args), _keeps(args), site)
-    return tagged(replace(made, dtype="int64"), "argmax")
+    return tagged(altered(made, dtype="int64"), "argmax")
 
 
 def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -50,9 +48,9 @@ def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
         return (
             made
             if asked is None or asked.shape == ()
-            else replace(made, shape=None, reason=asked.reason or made.reason)
+            else altered(made, shape=None, reason=asked.reason or made.reason)
         )
-    return replace(made, shape=(*asked.shape, *made.shape))
+    return altered(made, shape=(*asked.shape, *made.shape))
 
 
 def reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -> Tensor:

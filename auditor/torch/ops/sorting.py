@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from auditor.containers import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
@@ -11,7 +9,7 @@ from auditor.torch import rows, shapes
 from auditor.torch.modules import named_pair
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Value
+from auditor.values import NONE, Args, Const, Value, altered
 
 
 def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -25,7 +23,7 @@ def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
     else:
         made = result(shapes.replace(t.shape, axis, k), t, site=None)
     made = tagged(made, "topk")
-    return named_pair(made, tagged(replace(made, dtype="int64"), "argmax"), ("values", "indices"))
+    return named_pair(made, tagged(altered(made, dtype="int64"), "argmax"), ("values", "indices"))
 
 
 def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -33,7 +31,7 @@ def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
     axis = args.get(1, "dim")
     axis = axis if isinstance(axis, Const) and type(axis.value) is int else args.kw.get("dim")
     made = rows.along(it, result(t.shape, t), t, axis, -1)
-    return named_pair(made, replace(result(t.shape, t), dtype="int64"), ("values", "indices"))
+    return named_pair(made, altered(result(t.shape, t), dtype="int64"), ("values", "indices"))
 
 
 def positions(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -41,9 +39,9 @@ def positions(it: Interpreter, args: Args, site: Site | None) -> Value:
     values = as_tensor(args.get(1, "input", "self") or NONE)
     if values is None:
         return unknown_tensor("searchsorted() of values that are not known", site, *args.pos)
-    return replace(result(values.shape, values, first(args), site=None, reason=values.reason), dtype="int64")
+    return altered(result(values.shape, values, first(args), site=None, reason=values.reason), dtype="int64")
 
 
 def buckets(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
-    return replace(result(t.shape, t, site=None, reason=t.reason), dtype="int64")
+    return altered(result(t.shape, t, site=None, reason=t.reason), dtype="int64")

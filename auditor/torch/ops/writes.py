@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site
@@ -12,7 +10,7 @@ from auditor.torch.events import wraps_at
 from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, scaled, subtracted
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import is_scalar, result, tagged
-from auditor.values import Args, Const, Seq, Tensor, Unknown, Value
+from auditor.values import Args, Const, Seq, Tensor, Unknown, Value, altered
 
 
 def in_place(op: Op) -> Op:
@@ -32,7 +30,7 @@ def in_place(op: Op) -> Op:
             if it.events is not None and t.base is None:
                 rows.overwritten(it, t, None, made.tags)
             shape = t.shape if t.shape is not None else made.shape
-            made = replace(made, base=t.base, shape=shape, of=t.of, born=t.born)
+            made = altered(made, base=t.base, shape=shape, of=t.of, born=t.born)
         return made
 
     return run
