@@ -46,7 +46,11 @@ class Poly:
     @property
     def query(self) -> bool:
         """Whether the value can depend on the query length."""
-        return any(a.query for m, _ in self.terms for a in m)
+        for m, _ in self.terms:
+            for a in m:
+                if a.query:
+                    return True
+        return False
 
     @property
     def wraps(self) -> bool:
@@ -56,7 +60,11 @@ class Poly:
     @property
     def flexible(self) -> bool:
         """Whether the value differs from call to call, with the shapes of the inputs."""
-        return any(a.flexible for m, _ in self.terms for a in m)
+        for m, _ in self.terms:
+            for a in m:
+                if a.flexible:
+                    return True
+        return False
 
     @property
     def counted(self) -> bool:
@@ -133,6 +141,8 @@ def sub(a: Dim, b: Dim) -> Dim:
 def mul(a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) and isinstance(b, int):
         return a * b
+    if a == 1 or b == 1:
+        return b if a == 1 else a
     out: dict[Monomial, int] = {}
     for (m, c), (n, d) in itertools.product(_terms(a), _terms(b)):
         key = tuple(sorted(m + n, key=lambda x: x.number)) if m and n else m or n

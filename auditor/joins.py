@@ -374,12 +374,20 @@ def guarded(value: Value, test: Value | None, when: Value, otherwise: Value) -> 
     return value
 
 
+def _different(a: dict[str, Value], b: dict[str, Value]) -> Iterator[tuple[str, Value | None, Value | None]]:
+    """(name, value in a, value in b) of the names that have not the same value in both."""
+    for name, x in a.items():
+        y = b.get(name)
+        if x is not y:
+            yield name, x, y
+    for name, y in b.items():
+        if name not in a:
+            yield name, None, y
+
+
 def _join_names(a: dict[str, Value], b: dict[str, Value], test: Value | None) -> dict[str, Value]:
     out = dict(a)
-    for name in {**a, **b}:
-        x, y = a.get(name), b.get(name)
-        if x is y:
-            continue
+    for name, x, y in _different(a, b):
         # A name that one way does not bind would raise there if it were read: the other way is the one that goes on.
         if type(x) is Deleted or type(y) is Deleted:
             x, y = (y, None) if type(x) is Deleted else (x, None)
@@ -392,10 +400,7 @@ def _join_names(a: dict[str, Value], b: dict[str, Value], test: Value | None) ->
 
 def _join_attributes(a: dict[str, Value], b: dict[str, Value], test: Value | None) -> dict[str, Value]:
     out = dict(a)
-    for name in {**a, **b}:
-        x, y = a.get(name), b.get(name)
-        if x is y:
-            continue
+    for name, x, y in _different(a, b):
         if x is not None and y is not None:
             out[name] = guarded(join(x, y), test, x, y)
         else:

@@ -49,7 +49,9 @@ class Unseen:
 
     @property
     def names(self) -> LoopNames:
-        return loop_names(self.loop, self.function) if isinstance(self.loop, (cst.For, cst.While)) else NOTHING
+        if type(self.loop) is cst.For or type(self.loop) is cst.While:
+            return loop_names(self.loop, self.function)
+        return NOTHING
 
     def alike(self, obj: Any, old: Any, new: Any) -> bool:
         """Whether the next round would find `new` as it found `old`."""

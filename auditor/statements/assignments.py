@@ -73,9 +73,11 @@ def assign(it: Interpreter, target: Any, value: Value, frame: Frame) -> None:
     """Bind `value` to an assignment target."""
     kind = type(target)
     if kind is cst.Name:
-        env = frame.env.redirect.get(target.value, frame.env)
+        env = frame.env
+        if env.redirect:
+            env = env.redirect.get(target.value, env)
         it.heap.touch(env)
-        env.names[target.value] = it.tag(value)
+        env.names[target.value] = it.tag(value) if it.conditions else value
     elif kind is cst.Attribute:
         obj = it.eval(target.value, frame)
         it.set(obj, target.attr.value, it.tag(value), frame.statement.site(target))

@@ -38,7 +38,7 @@ def _arm(it: Interpreter, node: cst.If, taken: bool, frame: Frame) -> Signal:
         return it.run_block(node.body.body, frame)
     if node.orelse is None:
         return None
-    if isinstance(node.orelse, cst.If):
+    if type(node.orelse) is cst.If:
         return if_(it, node.orelse, frame)
     return it.run_block(node.orelse.body.body, frame)
 

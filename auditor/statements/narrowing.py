@@ -25,7 +25,7 @@ def narrowed(
     """Run an arm knowing that `test` was true or false: unions in simple tests lose the options that contradict it."""
     fewer: list[tuple[Any, str, Union, Value]] = []
     for target, keep, answer in _narrowing(it, test, taken, frame):
-        if isinstance(target, cst.Name):
+        if type(target) is cst.Name:
             holder: Any = frame.env
             names = frame.env.names
             key = target.value
@@ -83,14 +83,15 @@ def _narrowing(it: Interpreter, test: Any, taken: bool, frame: Frame) -> list[tu
         return []
     if kind is cst.Comparison and _narrowable(test.left) and len(test.comparisons) == 1:
         target = test.comparisons[0]
-        if isinstance(target.operator, (cst.Equal, cst.NotEqual)) and isinstance(target.comparator, cst.SimpleString):
-            constant, equal = it.eval(target.comparator, frame), isinstance(target.operator, cst.Equal) == taken
+        operator = type(target.operator)
+        if operator in (cst.Equal, cst.NotEqual) and type(target.comparator) is cst.SimpleString:
+            constant, equal = it.eval(target.comparator, frame), (operator is cst.Equal) == taken
             return [
                 (test.left, lambda v: operators.truth(operators.compare("==", v, constant)) is not (not equal), None)
             ]
-        of_none = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
-        if of_none and isinstance(target.operator, (cst.Is, cst.IsNot)):
-            wanted = isinstance(target.operator, cst.Is) == taken
+        of_none = type(target.comparator) is cst.Name and target.comparator.value == "None"
+        if of_none and operator in (cst.Is, cst.IsNot):
+            wanted = (operator is cst.Is) == taken
             return [(test.left, lambda v: operators.identical(v, NONE) is not (not wanted), None)]
     return []
 
