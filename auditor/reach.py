@@ -6,8 +6,10 @@ call: many tools of such a repository import a helper from an exporting script, 
 
 from __future__ import annotations
 
+import io
 import posixpath
 import re
+import tokenize
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -19,6 +21,8 @@ _FROM = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w., \t]+)", re.MULTILINE)
 _HIDDEN = re.compile(r"\b(?:getattr|import_module|__import__|runpy|exec|eval|vars|globals|spec_from_file_location)\b")
 _COMMENT = re.compile(r"#[^\n]*")
+_SENTENCE = re.compile(r"[rRbBuU]*[\"']+\s*\S+\s+\S+\s+\S")
+"""A string of more than two words that evaluates nothing."""
 _WAITS_FOR_A_CALL = ("def ", "async def ", "class ", "import ", "from ")
 
 
@@ -41,20 +45,54 @@ def stem(path: str) -> str:
 def exporting(source: ModuleSource, words: re.Pattern[str], entries: Iterable[str]) -> Exporting:
     """The names of a file that lead to a word of an export framework, or to one of `entries` (`Imports.mentioned`)."""
     names = set(entries)
-    mentions = [(s, frozenset(_WORD.findall(s.text)), words.search(s.text) is not None) for s in source.statements]
+    statements = [_Mentions(s) for s in source.statements]
     grown = True
     while grown:
         grown = False
-        for statement, seen, leads in mentions:
-            new = (statement.binds | statement.mutates) - names
-            if new and (leads or not seen.isdisjoint(names)):
+        for one in statements:
+            new = (one.statement.binds | one.statement.mutates) - names
+            if new and one.lead_to(words, names):
                 names |= new
                 grown = True
-    on_import = any(
-        (leads or not seen.isdisjoint(names)) and not (s.main_guard or s.text.startswith(_WAITS_FOR_A_CALL))
-        for s, seen, leads in mentions
-    )
+    on_import = any(one.acts and one.lead_to(words, names) for one in statements)
     return Exporting(frozenset(names), on_import)
+
+
+class _Mentions:
+    """The words of a statement; `acts` when it does something as its file is imported."""
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+        self.acts = not (statement.main_guard or statement.text.startswith(_WAITS_FOR_A_CALL))
+        self._text = statement.text
+        self._words = frozenset(_WORD.findall(statement.text))
+        self._has_prose = self.acts
+
+    def lead_to(self, words: re.Pattern[str], names: set[str]) -> bool:
+        """Whether it mentions a word of an export framework, or a name that leads to one."""
+        leads = not self._words.isdisjoint(names) or words.search(self._text) is not None
+        if not (leads and self._has_prose):
+            return leads
+        self._text, self._has_prose = _without_prose(self._text), False  # it takes long, and most mention neither
+        self._words = frozenset(_WORD.findall(self._text))
+        return self.lead_to(words, names)
+
+
+def _without_prose(text: str) -> str:
+    """A statement without its comments and without the strings that are sentences: they may name what they never call.
+
+    A command line is a sentence, too: what it starts is another program, which importing the file does not export.
+    """
+    said = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.STRING and _SENTENCE.match(token.string):
+                said.append(token._replace(string='""'))
+            elif token.type != tokenize.COMMENT:
+                said.append(token)
+        return tokenize.untokenize(said)
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return text
 
 
 def mentioned(source: ModuleSource) -> list[Statement]:

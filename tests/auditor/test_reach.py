@@ -93,3 +93,34 @@ def test_a_file_that_takes_a_helper_is_not(tmp_path: Path, name: str) -> None:
 def test_importing_may_be_what_exports(tmp_path: Path, broken: str) -> None:
     files = {"export_it.py": EXPORTING + "\n\n" + broken, "tool.py": "import export_it\ndef run():\n    pass\n" + MAIN}
     assert "tool.py" in found(tmp_path, files)
+
+
+SAID = {
+    "a docstring": '"""Bundles are made by TorchConverter, not here."""\n',
+    "a rule's text": 'RULES.append("what add_pytorch_module does not lower is refused")\n',
+    "a name in a sentence": 'print("call main or convert to export it")\n',
+    "a comment of a statement": "print(1)  # TorchConverter().convert\n",
+}
+
+
+@pytest.mark.parametrize("name", sorted(SAID))
+def test_what_only_speaks_of_exports_exports_nothing_when_it_is_imported(tmp_path: Path, name: str) -> None:
+    spoken = (
+        f"{SAID[name]}from coreai_torch import TorchConverter\nRULES = []\n\n\ndef convert(m):\n    TorchConverter()\n"
+    )
+    files = {"rules_of_it.py": spoken, "tool.py": "import rules_of_it\ndef run():\n    rules_of_it.RULES\n" + MAIN}
+    assert "tool.py" not in found(tmp_path, files)
+
+
+DONE = {
+    "in a formatted sentence": 'print(f"the bundle is in {convert(None)} as it is")\n',
+    "by a name in a string": 'globals()["convert"](None)\n',
+    "beside a sentence": 'print("the bundle is made now"); convert(None)\n',
+    "over lines": 'print("the bundle is made now",\n    convert(\n    None))\n',
+}
+
+
+@pytest.mark.parametrize("name", sorted(DONE))
+def test_what_exports_beside_its_words_does_when_it_is_imported(tmp_path: Path, name: str) -> None:
+    files = {"export_it.py": EXPORTING + DONE[name], "tool.py": "import export_it\ndef run():\n    pass\n" + MAIN}
+    assert "tool.py" in found(tmp_path, files)
