@@ -372,7 +372,9 @@ from auditor import helper, jobs
 helper.BOOT = {boot!r}
 work = jobs.Jobs._work
 def waits(self, examiner):
+    until = time.monotonic() + 60
     while not any(h.busy for h in self._helpers):
+        assert time.monotonic() < until, "no helper has begun"
         time.sleep(0.01)
     print(self._helpers[0]._process.pid, flush=True)
     while True:
