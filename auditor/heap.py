@@ -66,7 +66,7 @@ class Heap:
         if self.frames:
             frame = self.frames[-1]
             born = obj.born
-            if id(obj) not in frame and (born < frame.opened or (born < self.until and self._is_shared(born))):
+            if (born < frame.opened or (born < self.until and self._is_shared(born))) and id(obj) not in frame:
                 frame[id(obj)] = (obj, obj.snapshot())
                 if not self.changed and (born < self.root.opened or (born < self.until and self._is_shared(born))):
                     self.changed = not (isinstance(obj, Env) and obj.module is not None)
