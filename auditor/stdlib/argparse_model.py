@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from auditor import operators
 from auditor.containers import iterate
-from auditor.interpreter import ExitSignal, Interpreter
+from auditor.interpreter import ExitSignal, Handler, Interpreter
 from auditor.joins import union
 from auditor.objects import OBJECT, class_lookup
 from auditor.places import Site
@@ -38,7 +38,6 @@ from auditor.values import (
     text_of,
 )
 
-Handler = Callable[[Interpreter, Args, "Site | None"], Value]
 _MISSING = object()
 _CONST = "\0const"
 _OWN = "\0own"

@@ -12,7 +12,7 @@ from typing import Any
 from auditor import methods, operators
 from auditor.containers import iterate
 from auditor.expressions import format_value
-from auditor.interpreter import ExitSignal, Interpreter
+from auditor.interpreter import ExitSignal, Handler, Interpreter
 from auditor.joins import Absent, Deleted
 from auditor.objects import OBJECT, rewire
 from auditor.places import Site
@@ -38,8 +38,6 @@ from auditor.values import (
     Value,
     text_of,
 )
-
-Handler = Callable[[Interpreter, Args, "Site | None"], Value]
 
 
 def _partial(it: Interpreter, args: Args, site: Site | None) -> Value:

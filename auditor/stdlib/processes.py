@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Callable
 
 from auditor.containers import iterate
 from auditor.expressions import format_value
@@ -12,8 +11,6 @@ from auditor.interpreter import Interpreter
 from auditor.loader import FILE_PREFIX
 from auditor.places import Site
 from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Unknown, Value, text_of
-
-Handler = Callable[[Interpreter, Args, "Site | None"], Value]
 
 
 def _command(it: Interpreter, args: Args, site: Site | None) -> Value:
