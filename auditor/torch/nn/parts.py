@@ -8,7 +8,7 @@ from auditor.interpreter import Handler, Interpreter
 from auditor.joins import present, union
 from auditor.objects import unread_base
 from auditor.places import Site
-from auditor.torch.modules.module import is_module, self_of
+from auditor.torch.nn.module import is_module, self_of
 from auditor.torch.pairs import named_pair
 from auditor.values import (
     Args,

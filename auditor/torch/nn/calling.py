@@ -6,7 +6,7 @@ from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.objects import class_lookup, unread_base
 from auditor.places import Site
 from auditor.torch import last_row
-from auditor.torch.modules.module import self_of
+from auditor.torch.nn.module import self_of
 from auditor.values import NONE, Args, Const, Instance, Native, Seq, Unknown, Value
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from auditor import families
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.places import Site
-from auditor.torch.modules.module import self_of
-from auditor.torch.modules.parts import parts_by_name
-from auditor.torch.modules.storage import INSIDES
+from auditor.torch.nn.module import self_of
+from auditor.torch.nn.parts import parts_by_name
+from auditor.torch.nn.storage import INSIDES
 from auditor.values import Args, Bound, Unknown, Value, text_of
 
 

@@ -1,14 +1,14 @@
-"""`torch.nn.Module`: what a module is, how it is called, what it holds, and the containers of modules."""
+"""`torch.nn.Module`, put together from the files of `auditor.torch.nn`, and what the rest of the evaluator asks it."""
 
 from __future__ import annotations
 
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch.modules import calling, containers, parts, storage
-from auditor.torch.modules.calling import HOOKS, call_module
-from auditor.torch.modules.module import MODULE, find_module, is_module, kept_module, unknown_module
-from auditor.torch.modules.parts import children, walk
-from auditor.torch.modules.unlisted import TRACED_WITH, unlisted
+from auditor.torch.nn import calling, containers, parts, storage
+from auditor.torch.nn.calling import HOOKS, call_module
+from auditor.torch.nn.module import MODULE, find_module, is_module, kept_module, unknown_module
+from auditor.torch.nn.parts import children, walk
+from auditor.torch.nn.unlisted import TRACED_WITH, unlisted
 from auditor.values import NONE, Args, Const, Value
 
 

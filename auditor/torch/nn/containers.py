@@ -6,9 +6,9 @@ from auditor.containers import get_item, iterate, length, set_item
 from auditor.interpreter import Handler, Interpreter
 from auditor.joins import join, same
 from auditor.places import Site
-from auditor.torch.modules.module import MODULE, self_of
-from auditor.torch.modules.storage import set_attribute
-from auditor.torch.modules.unlisted import unlisted
+from auditor.torch.nn.module import MODULE, self_of
+from auditor.torch.nn.storage import set_attribute
+from auditor.torch.nn.unlisted import unlisted
 from auditor.values import NONE, Args, Const, Instance, Mapping, NativeClass, Seq, Star, Unknown, Value, text_of
 
 

@@ -8,7 +8,7 @@ from auditor import families
 from auditor.interpreter import Handler, Interpreter
 from auditor.places import Site
 from auditor.roles import is_state_name
-from auditor.torch.modules.module import self_of
+from auditor.torch.nn.module import self_of
 from auditor.torch.tensors import as_tensor
 from auditor.values import NONE, Args, Native, Storage, Tensor, Unknown, Value, text_of
 

@@ -6,7 +6,7 @@ from auditor.objects import OBJECT, mro
 from auditor.values import Args, Const, ExternalObject, Instance, NativeClass, Union, Unknown, Value
 
 MODULE = NativeClass("torch.nn.Module", {}, (OBJECT,), {"training": Const(False)}, closed=True)
-"""Its methods are those of the other files here; the package puts them in."""
+"""Its methods are those of the other files here; `auditor.torch.modules` puts them in."""
 
 
 def self_of(args: Args) -> Instance:
