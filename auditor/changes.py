@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from auditor.stdlib.argparse_model import Option
+from auditor.stdlib.options.option import Option
 from auditor.values import Const, text_of
 
 _MOST_CHOICES = 6

@@ -277,9 +277,10 @@ def explain(subject: str, model: str | None) -> None:
 def _story(path: Path, name: str) -> str:
     from auditor.report_files import read
     from reports.story import Unknown, story
+    from rules.documents import SCAN
 
     try:
-        return story(read(path), name)
+        return story(read(path, SCAN), name)
     except Unknown as error:
         raise click.UsageError(_plain(str(error))) from None
 

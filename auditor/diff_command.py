@@ -35,9 +35,10 @@ def diff(old: Path, new: Path, format_: str, output: Path | None) -> int:
     from auditor.report_files import read
     from reports import diff_text
     from rules.diff import diff as compare
+    from rules.documents import SCAN
 
     destination = targets.writable(output)
-    difference = compare(read(old), read(new))
+    difference = compare(read(old, SCAN), read(new, SCAN))
     if format_ == "json":
         text = json.dumps(difference, indent=1, ensure_ascii=False) + "\n"
     else:

@@ -356,3 +356,7 @@ class Interpreter:
 
     def text(self, value: str, site: Site | None = None) -> Const:
         return Const(value, places=(site,) if site else ())
+
+
+Handler = Callable[[Interpreter, Args, "Site | None"], Value]
+"""What a function of a library is to the evaluator: (interpreter, arguments, place of the call) -> value."""

@@ -75,13 +75,13 @@ def report(files: tuple[str, ...], output: Path | None, source_url: str | None) 
 
 def _read(text: str) -> tuple[str, Any]:
     """The schema of a file and what is in it; what follows `#` names a model, unless the file itself is so called."""
-    from auditor.report_files import read_any
+    from auditor.report_files import read
     from rules.review import Given
 
     name, _, identifier = (text, "", "") if Path(text).is_file() else text.partition("#")
     path = Path(name)
-    schema, data = read_any(path)
-    return schema, Given(data, path.name, identifier)
+    data = read(path)
+    return data["schema"], Given(data, path.name, identifier)
 
 
 def _plain(text: str) -> str:

@@ -6,13 +6,12 @@ identifier of a graph or a model after `#` chooses one. Where several graphs fit
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rules.disagree import disagreements
-from rules.documents import DocumentError, check
+from rules.documents import SCAN, DocumentError, parse
 from rules.join import JoinError, bundle_names, candidates, same_facts
 
 __all__ = ["JoinError", "compare", "disagreements", "load"]
@@ -23,15 +22,9 @@ def load(text: str) -> tuple[dict[str, Any], str]:
     name, _, identifier = text.partition("#") if not Path(text).is_file() else (text, "", "")
     path = Path(name)
     try:
-        data = json.loads(path.read_text("utf-8"))
+        data = parse(path.read_bytes(), SCAN)
     except OSError as error:
         raise JoinError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise JoinError(f"{path}: not valid JSON ({error})") from None
-    if not isinstance(data, dict) or data.get("schema") != "spec-audit.scan/1":
-        raise JoinError(f"{path}: not a report of `spec-audit scan --format json` (schema spec-audit.scan/1)")
-    try:
-        check(data)
     except DocumentError as error:
         raise JoinError(f"{path}: {error}") from None
     if identifier and identifier not in {item["id"] for item in (*data["graphs"], *data["models"])}:

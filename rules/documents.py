@@ -6,6 +6,7 @@ edited is an error with its path and not a crash.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -178,6 +179,19 @@ _PROBED = ("confirmed", "partial", "refuted")
 
 class DocumentError(ValueError):
     """What is wrong with a report, and where in it."""
+
+
+def parse(raw: bytes, only: str = "") -> dict[str, Any]:
+    """The report that a file holds, checked; `DocumentError` for anything else, and for another schema than `only`."""
+    try:
+        data = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"not valid JSON ({error})") from None
+    if only and isinstance(data, dict) and data.get("schema") in [s for s in _SHAPES if s != only]:
+        command = only.removeprefix("spec-audit.").partition("/")[0]
+        raise DocumentError(f"not a report of `spec-audit {command} --format json` (schema {only})")
+    check(data)
+    return dict(data)
 
 
 def check(data: Any) -> str:

@@ -12,7 +12,7 @@ from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
-from auditor.stdlib.functions import copied
+from auditor.stdlib.copies import copied
 from auditor.values import (
     MAX_OPTIONS,
     NONE,

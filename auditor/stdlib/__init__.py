@@ -1,30 +1,38 @@
-"""Python's standard library and the makers of command lines: one file a module, each with its `NATIVES`."""
+"""Python's standard library and the makers of command lines: one file a subject, each with its `NATIVES`."""
 
 from __future__ import annotations
 
 from auditor.stdlib import (
-    argparse_model,
-    commands,
+    classes,
     concurrency,
     configurations,
+    copies,
     data,
     files,
     functions,
     hydra,
+    importing,
+    iteration,
     managers,
+    mocks,
+    options,
     processes,
 )
 from auditor.values import Value
 
 NATIVES: dict[str, Value] = {
     **files.NATIVES,
-    **argparse_model.NATIVES,
-    **commands.NATIVES,
+    **options.NATIVES,
     **concurrency.NATIVES,
     **functions.NATIVES,
+    **classes.NATIVES,
+    **copies.NATIVES,
+    **iteration.NATIVES,
+    **importing.NATIVES,
     **data.NATIVES,
     **configurations.NATIVES,
     **hydra.NATIVES,
     **managers.NATIVES,
+    **mocks.NATIVES,
     **processes.NATIVES,
 }

@@ -1,4 +1,4 @@
-"""`threading`, `multiprocessing` and `concurrent.futures`: what is started is taken to run at once."""
+"""`threading`, `multiprocessing`, `concurrent.futures` and `asyncio`: what is started is taken to run at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from auditor.containers import iterate
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
+from auditor.stdlib.classes import NAMESPACE
+from auditor.stdlib.iteration import starmap
 from auditor.values import NONE, Args, Const, Instance, Mapping, Native, NativeClass, Seq, Value, text_of
 
 
@@ -52,14 +54,6 @@ def _map(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _starmap(it: Interpreter, args: Args, site: Site | None) -> Value:
     return starmap(it, Args(args.pos[1:]), site)
-
-
-def starmap(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """`itertools.starmap(function, rows)`, and what a pool has of that name."""
-    assert site is not None
-    rows = iterate(it, args.pos[1], site)
-    given = [iterate(it, row, site) for row in rows.items] if rows.exact else []
-    return Seq("list", [it.call(args.pos[0], Args(list(g.items), {}, g.rest), site) for g in given], rows.rest)
 
 
 def _apply(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -115,7 +109,25 @@ POOL = NativeClass(
 )
 
 
+def _awaited(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return args.pos[0] if args.pos else NONE
+
+
+def _gathered(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Seq("list", list(args.pos), args.more)
+
+
 NATIVES: dict[str, Value] = {
+    "asyncio.run": Native("asyncio.run", _awaited),
+    "asyncio.get_event_loop": Native(
+        "get_event_loop",
+        lambda it, args, site: Instance(NAMESPACE, {"run_until_complete": Native("run_until_complete", _awaited)}),
+    ),
+    "asyncio.new_event_loop": Native(
+        "new_event_loop",
+        lambda it, args, site: Instance(NAMESPACE, {"run_until_complete": Native("run_until_complete", _awaited)}),
+    ),
+    "asyncio.gather": Native("gather", _gathered),
     "threading.Thread": THREAD,
     "threading.Timer": TIMER,
     "multiprocessing.Process": THREAD,
@@ -125,5 +137,4 @@ NATIVES: dict[str, Value] = {
     "concurrent.futures.ProcessPoolExecutor": POOL,
     "concurrent.futures.as_completed": Native("as_completed", _completed),
     "concurrent.futures.wait": Native("wait", _completed),
-    "itertools.starmap": Native("starmap", starmap),
 }

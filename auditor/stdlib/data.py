@@ -32,8 +32,6 @@ from auditor.values import (
     text_of,
 )
 
-Handler = Callable[[Interpreter, Args, "Site | None"], Value]
-
 
 def _math(name: str, function: Callable[..., Any]) -> Native:
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from auditor import documents, operators
 from auditor.expressions import format_value
-from auditor.interpreter import Interpreter
+from auditor.interpreter import Handler, Interpreter
 from auditor.joins import union
 from auditor.places import Site
 from auditor.values import (
@@ -25,8 +25,6 @@ from auditor.values import (
     Value,
     text_of,
 )
-
-Handler = Callable[[Interpreter, Args, "Site | None"], Value]
 
 
 def path_text(value: Value) -> str:

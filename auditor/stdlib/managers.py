@@ -1,6 +1,7 @@
-"""Context managers written as generators: what is done before their `yield`, and after the `with` block.
+"""`contextlib`: context managers, above all those written as generators.
 
-Exporters patch a model this way: `with patched(model): torch.export.export(model, ...)`.
+Of such a one it is told what is done before its `yield`, and what after the `with` block. Exporters patch a model this
+way: `with patched(model): torch.export.export(model, ...)`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ import libcst as cst
 
 from auditor import operators
 from auditor.calls import bind, contains_yield
-from auditor.interpreter import Frame, Interpreter, Signal
+from auditor.interpreter import Frame, Interpreter, RaiseSignal, Signal
 from auditor.objects import OBJECT
 from auditor.places import Site
-from auditor.values import NONE, Args, Env, Function, Instance, Native, NativeClass, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Env,
+    ExternalObject,
+    Function,
+    Instance,
+    Native,
+    NativeClass,
+    Unknown,
+    Value,
+)
 
 Exit = Callable[[Interpreter, Site], None]
 
@@ -136,8 +148,6 @@ def leave(it: Interpreter, manager: Value, site: Site) -> None:
 
 
 def _called(it: Interpreter, manager: Value, name: str, args: Args, site: Site) -> Value | None:
-    from auditor.interpreter import RaiseSignal
-
     if not isinstance(manager, Instance):
         return None
     try:
@@ -204,53 +214,19 @@ EXIT_STACK = NativeClass(
 )
 
 
-# -- unittest.mock ----------------------------------------------------------------------------------------------
+def _nullcontext(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return args.pos[0] if args.pos else NONE
 
 
-def _patch_object(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """`mock.patch.object(target, attribute, new)`."""
-    target, name, new = args.get(0, "target"), args.get(1, "attribute"), args.get(2, "new")
-    return Instance(PATCH, payload=(target, text_of(name) if name is not None else None, new))
+def _suppress(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return ExternalObject("contextlib.suppress", args)
 
 
-def _patch(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Instance(PATCH, payload=(None, None, None))
-
-
-def _patched(it: Interpreter, args: Args, site: Site | None) -> Value:
-    patch = args.pos[0]
-    assert isinstance(patch, Instance)
-    target, name, new = patch.payload
-    if not (isinstance(target, Value) and isinstance(name, str) and isinstance(new, Value)):
-        it.poison = Unknown("something is replaced by a mock", "mock.patch", places=(site,) if site else ())
-        return it.poison
-    patch.attrs["(old)"] = it.get(target, name, site)
-    it.set(target, name, new, site)
-    return new
-
-
-def _unpatched(it: Interpreter, args: Args, site: Site | None) -> Value:
-    patch = args.pos[0]
-    assert isinstance(patch, Instance)
-    target, name, _ = patch.payload
-    old = patch.attrs.get("(old)")
-    if old is not None:
-        it.set(target, name, old, site)
-    return NONE
-
-
-PATCH = NativeClass(
-    "unittest.mock._patch",
-    {"__enter__": _patched, "__exit__": _unpatched, "start": _patched, "stop": _unpatched},
-    (OBJECT,),
-)
-MOCK = NativeClass("unittest.mock.patch", {"__new__": _patch}, (OBJECT,))
-MOCK.attributes["object"] = Native("patch.object", _patch_object)
 NATIVES: dict[str, Value] = {
+    "contextlib.suppress": Native("suppress", _suppress),
+    "contextlib.nullcontext": Native("nullcontext", _nullcontext),
     "contextlib.contextmanager": Native("contextmanager", managed),
     "contextlib.asynccontextmanager": Native("asynccontextmanager", managed),
     "contextlib.ExitStack": EXIT_STACK,
     "contextlib.AsyncExitStack": EXIT_STACK,
-    "unittest.mock.patch": MOCK,
-    "unittest.mock.patch.object": Native("patch.object", _patch_object),
 }

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Callable
 
 from auditor.containers import iterate
 from auditor.expressions import format_value
-from auditor.interpreter import Interpreter
+from auditor.interpreter import ExitSignal, Interpreter
 from auditor.loader import FILE_PREFIX
 from auditor.places import Site
 from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Unknown, Value, text_of
-
-Handler = Callable[[Interpreter, Args, "Site | None"], Value]
 
 
 def _command(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -80,7 +77,14 @@ SYS_PATH = NativeClass(
     },
 )
 
+
+def _exit(it: Interpreter, args: Args, site: Site | None) -> Value:
+    raise ExitSignal("SystemExit")
+
+
 NATIVES: dict[str, Value] = {
+    "sys.exit": Native("exit", _exit),
+    "os._exit": Native("_exit", _exit),
     "subprocess.run": Native("subprocess.run", _command),
     "subprocess.call": Native("subprocess.call", _command),
     "subprocess.check_call": Native("subprocess.check_call", _command),

@@ -16,8 +16,8 @@ from auditor.natives import make_loader
 from auditor.run import MEANING
 from auditor.sinks import Sinks
 from auditor.sources import Sources
-from auditor.stdlib.argparse_model import NAMESPACE
 from auditor.stdlib.files import PATH, path_text
+from auditor.stdlib.options.parsing import NAMESPACE
 from auditor.values import Const, Instance, Seq, Union, Unknown, Value
 
 EXIT = "ends the process"

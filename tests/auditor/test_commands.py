@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from auditor.changes import changed
-from auditor.stdlib.argparse_model import Option
+from auditor.stdlib.options.option import Option
 from rules.facts import Graph, InvocationKind, Scan
 from rules.verdict import judge
 from tests.auditor.support import EXPORTER, scan_text

@@ -93,8 +93,8 @@ def test_one_scan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "bad.json: not JSON"),
-        ("[" * 100_000, "bad.json: not JSON"),
+        ("", "bad.json: not valid JSON"),
+        ("[" * 100_000, "bad.json: not valid JSON"),
         ("[]", "not a report of spec-audit"),
         ('{"schema": "spec-audit.scan/9"}', "its schema is spec-audit.scan/9, which this version does not read"),
         ('{"schema": "spec-audit.probe/1"}', "the report has no 'tool'"),
@@ -110,7 +110,7 @@ def test_files_that_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[s
     assert "cannot read 'gone.json': No such file" in usage(capsys, "gone.json")
     assert "cannot read 'sub': Is a directory" in ((folder / "sub").mkdir() or usage(capsys, "sub"))
     Path("latin.json").write_bytes(b'{"schema": "caf\xe9"}')
-    assert "latin.json: not JSON" in usage(capsys, "latin.json")
+    assert "latin.json: not valid JSON" in usage(capsys, "latin.json")
     assert "no such folder" in usage(capsys, "scan.json", "--output", "gone/page.html")
 
 

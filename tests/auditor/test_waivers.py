@@ -263,7 +263,7 @@ def test_a_model_that_moved_is_the_same(zoo: Path, scans: Scans) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "not JSON"),
+        ("", "not valid JSON"),
         ('{"schema": "spec-audit.probe/1"}', "not a report of"),
         ("[]", "not a report of"),
         ('{"schema": "spec-audit.scan/1", "graphs": [{}], "models": []}', "the report has no 'tool'"),

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
 
 from reports.json_report import document
 from rules.audit import audit
-from rules.documents import PLAN, PROBE, SCAN, DocumentError, check
+from rules.documents import PLAN, PROBE, SCAN, DocumentError, check, parse
 from tests.reports.probe_sample import plan_of, probe
 from tests.reports.sample import hostile, sample
 
@@ -24,6 +25,19 @@ from tests.reports.sample import hostile, sample
 )
 def test_what_our_own_code_writes_passes(data: dict[str, Any], schema: str) -> None:
     assert check(data) == schema
+
+
+def test_a_file() -> None:
+    raw = json.dumps(probe()).encode()
+    assert parse(raw) == parse(raw, PROBE) == probe()
+    with pytest.raises(DocumentError, match=r"not a report of `spec-audit scan --format json` \(schema"):
+        parse(raw, SCAN)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[" * 100_000, b'{"schema": "caf\xe9"}'])
+def test_no_json(raw: bytes) -> None:
+    with pytest.raises(DocumentError, match="not valid JSON"):
+        parse(raw, SCAN)
 
 
 @pytest.mark.parametrize("data", [None, [], "x", {}, {"schema": "other/1"}, {"schema": ["spec-audit.scan/1"]}])

@@ -7,9 +7,9 @@ from auditor.containers import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import shapes
-from auditor.torch.modules import named_pair
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import first
+from auditor.torch.pairs import named_pair
 from auditor.torch.tensors import as_tensor, dtype_of, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Seq, Tensor, Value, altered
 

@@ -6,8 +6,8 @@ from auditor.containers import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
-from auditor.torch.modules import named_pair
 from auditor.torch.ops.op import first
+from auditor.torch.pairs import named_pair
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Value, altered
 

@@ -1,0 +1,56 @@
+"""Methods of Python's own types: one file a type; `attribute` finds the one that is asked for."""
+
+from __future__ import annotations
+
+from auditor import operators
+from auditor.interpreter import Handler, Interpreter, RaiseSignal
+from auditor.methods import mappings, sequences
+from auditor.methods.items import ITEMS
+from auditor.methods.mappings import from_keys
+from auditor.methods.scalars import scalar_attribute
+from auditor.methods.text import text_method
+from auditor.places import Site
+from auditor.values import NONE, Bound, Const, Mapping, Native, Num, Pattern, Seq, Value
+
+UNBOUND: dict[str, dict[str, Handler]] = {
+    "dict": {n: f for n, f in mappings.METHODS.items() if n != "fromkeys"},
+    "list": sequences.METHODS,
+    "set": sequences.METHODS,
+}
+"""What `dict.update` and the like are: the object comes first."""
+__all__ = ["ITEMS", "UNBOUND", "attribute", "from_keys"]
+
+
+def attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Value:
+    """Attribute `name` of a value of a built-in type."""
+    if isinstance(obj, Const) and obj.value is None:
+        if name in ("__class__", "__doc__"):
+            return NONE
+        raise RaiseSignal("AttributeError")
+    if isinstance(obj, Seq):
+        table: dict[str, Handler] = sequences.METHODS
+    elif isinstance(obj, Mapping):
+        table = mappings.METHODS
+    elif isinstance(obj, Pattern) or (isinstance(obj, Const) and isinstance(obj.value, str)):
+        table = {}
+        if hasattr(str, name):
+            return Bound(Native(f"str.{name}", text_method(name)), obj)
+    else:
+        table = {}
+        if isinstance(obj, Const):
+            return scalar_attribute(obj, name)
+        if isinstance(obj, Num) and name in ("real", "numerator"):
+            return obj
+        if isinstance(obj, Num) and name in ("item", "tolist") and it.events is not None:
+            return Native(name, lambda it, args, s: it.events.bakes(obj, s, f"{name}()") or obj)
+    if name in table:
+        return Bound(Native(name, table[name]), obj)
+    if name == "__class__":
+        return Native(
+            obj.kind if isinstance(obj, Seq) else "dict" if isinstance(obj, Mapping) else "str", lambda it, a, s: NONE
+        )
+    if isinstance(obj, Seq) and obj.kind == "slice" and name in ("start", "stop", "step"):
+        return obj.items[("start", "stop", "step").index(name)]
+    if isinstance(obj, (Num, Pattern)):
+        return operators.unknown_from("an attribute of a value that is not known", "", obj, name=name)
+    raise RaiseSignal("AttributeError")

@@ -1,0 +1,86 @@
+"""What calling a module comes to: its `__call__`, its hooks and its `forward`."""
+
+from __future__ import annotations
+
+from auditor.interpreter import Handler, Interpreter, RaiseSignal
+from auditor.objects import class_lookup, unread_base
+from auditor.places import Site
+from auditor.torch import last_row
+from auditor.torch.nn.module import self_of
+from auditor.values import NONE, Args, Const, Instance, Native, Seq, Unknown, Value
+
+
+def call_module(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    """`module(...)`: its `__call__` where the sources have one, else its `forward`."""
+    own, _ = class_lookup(obj.cls, "__call__")
+    if own is not None and not isinstance(own, Native):
+        return it.call(own, Args([obj, *args.pos], args.kw, args.more), site)
+    return called(it, obj, args, site)
+
+
+def called(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    """The `forward` of a module and its hooks, unless a call that nobody can read has changed the module."""
+    cause = obj.taint or it.poison
+    if cause is not None:
+        return Unknown(cause.reason, "forward()", "unread", places=cause.places)
+    args = _before(it, obj, args, site)
+    return _after(it, obj, args, _forward(it, obj, args, site), site)
+
+
+def _before(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Args:
+    for hook in _hooks(obj, _PRE):
+        given = it.call(hook, Args([obj, Seq("tuple", list(args.pos))]), site)
+        if not (isinstance(given, Const) and given.value is None):
+            new = list(given.items) if isinstance(given, Seq) and given.exact else [given]
+            args = Args(new, args.kw, args.more)
+    return args
+
+
+def _after(it: Interpreter, obj: Instance, args: Args, result: Value, site: Site | None) -> Value:
+    for hook in _hooks(obj, _POST):
+        given = it.call(hook, Args([obj, Seq("tuple", list(args.pos)), result]), site)
+        if not (isinstance(given, Const) and given.value is None):
+            result = given
+    return result
+
+
+_PRE, _POST = HOOKS = "(forward pre-hooks)", "(forward hooks)"
+
+
+def _hooks(obj: Instance, name: str) -> list[Value]:
+    found = obj.attrs.get(name)
+    return list(found.items) if isinstance(found, Seq) else []
+
+
+def _hook(name: str) -> Handler:
+    def register(it: Interpreter, args: Args, site: Site | None) -> Value:
+        obj = self_of(args)
+        it.heap.touch(obj)
+        obj.attrs[name] = Seq("list", [*_hooks(obj, name), args.get(1, "hook") or NONE])
+        return Unknown("the handle of a hook", "handle", "handle")
+
+    return register
+
+
+def _forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    try:
+        forward = it.get(obj, "forward", site)
+    except RaiseSignal:
+        base = unread_base(obj.cls)
+        reason = getattr(base, "reason", "") or "a module without a `forward` that could be read"
+        return Unknown(reason, "forward()", "unread", places=(site,) if site else ())
+    if isinstance(forward, Unknown):
+        return Unknown(forward.reason, "forward()", "unread", places=forward.places or ((site,) if site else ()))
+    result = it.call(forward, args, site)
+    if isinstance(result, Unknown) and not result.kind:
+        given = result
+        result = Unknown(result.reason, result.name, "unread", places=result.places, flags=result.flags)
+        last_row.go_on(it, given, result)
+    return result
+
+
+METHODS: dict[str, Handler] = {
+    "__call__": lambda it, args, site: called(it, self_of(args), Args(args.pos[1:], args.kw, args.more), site),
+    "register_forward_hook": _hook(_POST),
+    "register_forward_pre_hook": _hook(_PRE),
+}

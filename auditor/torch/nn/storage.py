@@ -1,0 +1,95 @@
+"""What is kept in a module: buffers, parameters, sub-modules and other attributes that are set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from auditor import families
+from auditor.interpreter import Handler, Interpreter
+from auditor.places import Site
+from auditor.roles import is_state_name
+from auditor.torch.nn.module import self_of
+from auditor.torch.tensors import as_tensor
+from auditor.values import NONE, Args, Native, Storage, Tensor, Unknown, Value, text_of
+
+
+def _register(role: str) -> Handler:
+    def register(it: Interpreter, args: Args, site: Site | None) -> Value:
+        obj, name, value = self_of(args), text_of(args.pos[1]), args.get(2, "tensor", "param", "module") or NONE
+        if name is None or not name.strip("*"):
+            return NONE
+        if isinstance(value, Tensor) and role:
+            given, value = value, replace(named_storage(value, name, role), places=(site,) if site else ())
+            if given.base is None and it.events is None:
+                given.base = value.base  # whoever else holds the tensor writes to this buffer
+        if "*" in name:
+            families.register(it, obj, name, value, site)
+            return NONE
+        it.heap.touch(obj)
+        obj.attrs[name] = value
+        return NONE
+
+    return register
+
+
+def named_storage(t: Tensor, name: str, role: str) -> Tensor:
+    return replace(t, base=Storage(name, role, watched=role == "buffer" and is_state_name(name), shape=t.shape))
+
+
+INSIDES = frozenset({"_call_impl", "_wrapped_call_impl", "_slow_forward", "_forward_hooks", "_forward_pre_hooks"})
+"""What calling a module goes through beside its `forward`."""
+
+
+def set_attribute(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj, name, value = self_of(args), text_of(args.pos[1]) or "?", args.pos[2]
+    it.heap.touch(obj)
+    if name in INSIDES:
+        obj.taint = obj.taint or Unknown(f"`{name}` of a module is set", places=(site,) if site else ())
+    old = obj.attrs.get(name)
+    if isinstance(value, Tensor) and isinstance(old, Tensor) and old.base is not None and old.base.role == "buffer":
+        if it.events is not None and site is not None:
+            it.events.written(old, site, None, value)
+        obj.attrs[name] = value if it.events is not None else named_storage(value, name, "buffer")
+        return NONE
+    if (
+        isinstance(old, Tensor)
+        and old.base is not None
+        and isinstance(value, Tensor)
+        and value.shape is None
+        and it.events is None
+    ):
+        return NONE  # weights read from a checkpoint fit the parameter that they fill
+    if isinstance(value, Tensor) and value.base is None and it.events is None:
+        value = named_storage(value, name, "attribute")
+    obj.attrs[name] = value
+    return NONE
+
+
+def _parameter(it: Interpreter, args: Args, site: Site | None) -> Value:
+    value = args.get(0, "data")
+    t = as_tensor(value) if value is not None else None
+    if t is None:
+        return Tensor(None, reason=Unknown("a parameter"))
+    if t.shape is None and t.reason is not None:  # weights, wherever they come from, fit what they are combined with
+        why = t.reason
+        t = replace(t, reason=Unknown(why.reason, why.name, "data", places=why.places, flags=why.flags))
+    return named_storage(t, "parameter", "parameter")
+
+
+def _buffer(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = as_tensor(args.get(0, "data") or NONE)
+    return named_storage(t, "buffer", "buffer") if t is not None else Tensor(None, reason=Unknown("a buffer"))
+
+
+METHODS: dict[str, Handler] = {
+    "__setattr__": set_attribute,
+    "register_buffer": _register("buffer"),
+    "register_parameter": _register("parameter"),
+    "add_module": _register(""),
+    "register_module": _register(""),
+}
+NATIVES: dict[str, Value] = {
+    "torch.nn.Parameter": Native("Parameter", _parameter),
+    "torch.nn.parameter.Parameter": Native("Parameter", _parameter),
+    "torch.nn.Buffer": Native("Buffer", _buffer),
+}
