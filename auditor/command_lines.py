@@ -20,11 +20,19 @@ class Again(Exception):
         self.key = key
 
 
+class Due(Exception):
+    """The command line has to name a choice, and names none."""
+
+
 @dataclass(slots=True)
 class CommandLines:
-    """The command lines that a run has parsed. `earlier` are the keys of the script's other runs."""
+    """The command lines that a run has parsed.
+
+    `earlier` are the keys of the script's other runs. `choosing`: the run is made to see which choices there are.
+    """
 
     earlier: Collection[Hashable] = ()
+    choosing: bool = False
     parsed: list[Hashable] = field(default_factory=list)
 
     def met(self, reader: Hashable, values: dict[str, Value], rest: list[str], problems: list[str]) -> None:

@@ -92,33 +92,36 @@ class Examiner:
     def _outcome(self, run: Run) -> Outcome:
         gathered = _Gathered()
         self._audit(run, gathered)
-        made = self.results.get((run.script, run.argv))
+        words = next((w for w in (run.argv, *gathered.forks) if (run.script, w) in self.results), run.argv)
+        made = self.results.get((run.script, words))
         reason = why_nothing(made) if isinstance(made, Result) and run.kind is InvocationKind.DEFAULT else ""
         return Outcome(tuple(gathered.graphs), tuple(gathered.waiting), gathered.exports, gathered.error, reason)
 
     # -- evaluation -----------------------------------------------------------------------------------------------
 
-    def evaluate(self, script: str, argv: tuple[str, ...], command: str = "") -> Result | str:
-        """The result of a run, or why there is none."""
+    def evaluate(self, script: str, argv: tuple[str, ...], command: str = "", choosing: bool = False) -> Result | str:
+        """The result of a run, or why there is none. With `choosing`, a run that has to make a choice ends there."""
         kept, name = (self.commands, command) if command else (self.results, script)
         found = kept.get((name, argv))
         if found is None:
             try:
-                found = self._command(command, argv) if command else self._script(script, argv)
+                found = self._command(command, argv) if command else self._script(script, argv, choosing)
             except (Unreadable, SyntaxProblem) as error:
                 found = str(error)
             except Exception as error:  # a file that crashes the evaluator is a result, and the rest still runs
                 self.seen.spoil()
                 found = f"the evaluator failed on this file ({type(error).__name__}: {error})"
+            if isinstance(found, Result) and found.due:
+                return found
             kept[name, argv] = found
         return found
 
-    def _script(self, script: str, argv: tuple[str, ...]) -> Result | str:
+    def _script(self, script: str, argv: tuple[str, ...], choosing: bool) -> Result | str:
         if not script:
             return "the recipe names no script and no command that makes its bundle"
         if script not in self.parsed:
             self.parse_ahead([script])
-        return run_script(self.loader, script, argv, self.met.setdefault(script, {}))
+        return run_script(self.loader, script, argv, self.met.setdefault(script, {}), choosing)
 
     def _command(self, command: str, argv: tuple[str, ...]) -> Result | str:
         target = self.sources.console_script(command)
@@ -144,8 +147,9 @@ class Examiner:
     # -- one run --------------------------------------------------------------------------------------------------
 
     def _audit(self, run: Run, into: _Gathered) -> None:
-        result = self.evaluate(run.script, run.argv, run.command)
-        if isinstance(result, Result) and run.kind is InvocationKind.DEFAULT and not run.argv:
+        may_fork = run.kind is InvocationKind.DEFAULT and not run.argv
+        result = self.evaluate(run.script, run.argv, run.command, choosing=may_fork)
+        if isinstance(result, Result) and may_fork:
             forks = self._forks(run, result)
             if forks and len(forks) <= _MOST_VARIANTS:
                 into.forks = tuple(forks)
@@ -154,6 +158,8 @@ class Examiner:
                 for words in forks:
                     self._audit(replace(run, argv=words), into)
                 return
+            if result.due:
+                result = self.evaluate(run.script, run.argv, run.command)
         if isinstance(result, str):
             if run.kind is InvocationKind.RECIPE:
                 into.add(run, self.unresolved(run, result))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from auditor import calls, expressions, objects
-from auditor.command_lines import Again, CommandLines
+from auditor.command_lines import Again, CommandLines, Due
 from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSignal
 from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
@@ -39,7 +39,7 @@ class Result:
 
     `flags` are the options that the parser declared, `unread` the imports that could not be resolved, `ended_at` where
     the run was ended by an error, when that is known, `registries` the look-ups that had to choose among model classes
-    and how many entries each had.
+    and how many entries each had. `due`: it went no further than to the choices that its command line has to make.
     """
 
     exports: tuple[Export, ...]
@@ -52,12 +52,20 @@ class Result:
     unread: tuple[tuple[str, Place], ...] = ()
     ended_at: Place | None = None
     registries: Mapping[Where, int] = field(default_factory=dict)
+    due: bool = False
 
 
-def run_script(loader: Loader, path: str, argv: tuple[str, ...], met: dict[Hashable, Result] | None = None) -> Result:
+def run_script(
+    loader: Loader,
+    path: str,
+    argv: tuple[str, ...],
+    met: dict[Hashable, Result] | None = None,
+    choosing: bool = False,
+) -> Result:
     """Evaluate a script as `python <path> <argv>` would run it. Raises `Unreadable` and `SyntaxProblem`.
 
-    `met` holds the script's earlier runs by what their command lines came to (see `auditor.command_lines`).
+    `met` holds the script's earlier runs by what their command lines came to (see `auditor.command_lines`). With
+    `choosing`, a run that has to make a choice ends there.
     """
     module = loader.main_module(path)
 
@@ -68,7 +76,7 @@ def run_script(loader: Loader, path: str, argv: tuple[str, ...], met: dict[Hasha
             frame = Frame(module.env, statement, module)
             it.run_block(statement.nodes, frame)
 
-    return _run(loader, argv, body, path, met)
+    return _run(loader, argv, body, path, met, choosing=choosing)
 
 
 def run_command(loader: Loader, dotted: str, attribute: str, argv: tuple[str, ...]) -> Result:
@@ -125,18 +133,21 @@ def _run(
     path: str,
     met: dict[Hashable, Result] | None = None,
     taken: Mapping[Where, int] | None = None,
+    choosing: bool = False,
 ) -> Result:
     met = {} if met is None else met
     loader.start_run(Seq("list", [Const(path), *(Const(a) for a in argv)]))
     sinks = Sinks()
-    it = Interpreter(MEANING, loader, sinks, argv, CommandLines(met.keys()), literals=loader.literals)
+    it = Interpreter(MEANING, loader, sinks, argv, CommandLines(met.keys(), choosing), literals=loader.literals)
     it.choices.taken.update(taken or {})
     it.heap.begin()
-    ended, ended_at = "", None
+    ended, ended_at, due = "", None, False
     try:
         body(it)
     except Again as error:
         return met[error.key]
+    except Due:
+        due = True
     except ExitSignal as error:
         ended = error.kind
     except RaiseSignal as error:
@@ -165,6 +176,7 @@ def _run(
         unread,
         ended_at,
         dict(it.choices.met),
+        due,
     )
     if it.command_lines.key is not None and not loader.argv_read:
         met[it.command_lines.key] = result

@@ -138,3 +138,53 @@ def test_values_that_behave_alike(a: Value, b: Value, alike: bool) -> None:
 )
 def test_what_a_run_could_change_or_tell_apart_is_not_compared(value: Value) -> None:
     assert describe(value) is None
+
+
+CHOOSE = """\
+import argparse
+from library import Given, export
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--mode", choices={choices}, required=True)
+args = parser.parse_args()
+{body}
+"""
+BODY = 'export(Given(args.mode == "m0"))'
+
+
+def choose(count: int, body: str = BODY) -> str:
+    return CHOOSE.format(choices=[f"m{n}" for n in range(count)], body=body)
+
+
+def test_a_script_that_has_to_choose_is_run_for_each_choice_and_not_without(
+    tmp_path: Path, finished: list[int]
+) -> None:
+    result, _ = scanned(tmp_path, choose(2))
+    mine = [g for g in result.graphs if g.script == "export.py"]
+    assert [(g.invocation.argv, judge(g.facts).says()) for g in mine] == [
+        (("--mode", "m0"), "out by static-query"),
+        (("--mode", "m1"), "eligible"),
+    ]
+    asked, *runs_ = finished
+    assert len(runs_) == 2 and asked < min(runs_)
+
+
+def test_more_choices_than_are_tried_are_one_run_that_takes_every_way(tmp_path: Path) -> None:
+    result, _ = scanned(tmp_path, choose(17))
+    assert [(g.invocation.argv, judge(g.facts).says()) for g in result.graphs if g.script == "export.py"] == [
+        ((), "unresolved by unknown-query")
+    ]
+
+
+def test_a_recipe_that_does_not_choose_takes_every_way(tmp_path: Path) -> None:
+    result, said = scanned(tmp_path, choose(2), [])
+    assert said == {"r0": "unresolved by unknown-query"}
+    mine = [g for g in result.graphs if g.script == "export.py" and not g.invocation.recipe]
+    assert [g.invocation.argv for g in mine] == [("--mode", "m0"), ("--mode", "m1")]
+
+
+def test_a_script_of_which_no_choice_exports_says_why(tmp_path: Path) -> None:
+    result, _ = scanned(tmp_path, choose(2, 'if args.mode:\n    raise SystemExit("nothing")\n' + BODY))
+    reasons = {f.path: f.reason for f in result.files}
+    assert all(g.script != "export.py" for g in result.graphs)
+    assert "SystemExit" in reasons["export.py"]

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
+from auditor.command_lines import Due
 from auditor.interpreter import ExitSignal, Interpreter
 from auditor.joins import union
 from auditor.objects import OBJECT, class_lookup
@@ -40,10 +41,12 @@ def parse_arguments(
 ) -> tuple[Instance, list[str]]:
     """(namespace, unrecognised arguments) for a command line, which `reader` is called with (None: it goes on).
 
-    Raises `Again` when an earlier run came to the same.
+    Raises `Again` when an earlier run came to the same, `Due` when the run is about the choices that have to be made.
     """
     kept = frozenset(_named(namespace, parser)) if isinstance(namespace, Instance) else frozenset()
     target, rest = _parse_into(it, parser, argv, namespace, kept)
+    if it.command_lines.choosing and any(o.must_choose for o in it.flag_table.values()):
+        raise Due
     it.command_lines.met(reader, target.attrs, rest, [message for message, _ in it.sinks.problems])
     return target, rest
 
