@@ -9,19 +9,13 @@ import libcst as cst
 
 from auditor.syntax import names, targets
 
-_found: dict[int, tuple[Any, frozenset[str]]] = {}
 
-
-def carried(node: cst.For | cst.While | cst.CompFor) -> frozenset[str]:
-    """The names that a round of a loop may read before it has bound them."""
-    known = _found.get(id(node))
-    if known is None or known[0] is not node:
-        bound = set() if isinstance(node, cst.While) else set(targets(node.target))
-        read: set[str] = names(node.test) if isinstance(node, cst.While) else set()
-        if not isinstance(node, cst.CompFor):
-            _block(node.body.body, bound, read)
-        known = _found[id(node)] = (node, frozenset(read))
-    return known[1]
+def carried(node: cst.For | cst.While) -> set[str]:
+    """The names that the text of a loop may read in a round before the round has bound them."""
+    bound = set() if isinstance(node, cst.While) else set(targets(node.target))
+    read = names(node.test) if isinstance(node, cst.While) else set()
+    _block(node.body.body, bound, read)
+    return read
 
 
 def _block(body: Iterable[Any], bound: set[str], read: set[str]) -> None:
@@ -43,7 +37,7 @@ def _block(body: Iterable[Any], bound: set[str], read: set[str]) -> None:
                     read |= names(item.item) - bound
                     if item.asname is not None:
                         bound |= set(targets(item.asname.name))
-                _block(node.body.body, bound, read)
+                _block(node.body.body, set(bound), read)  # a manager may swallow what ends the block early
             case _:
                 read |= names(node) - bound
 

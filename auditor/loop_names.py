@@ -8,7 +8,8 @@ from typing import Any
 
 import libcst as cst
 
-from auditor.syntax import names, parts, targets
+from auditor.bindings import carried
+from auditor.syntax import names, parts
 
 Loop = cst.For | cst.While
 
@@ -18,13 +19,14 @@ _MAKING = frozenset({"list", "dict", "set"})
 
 @dataclass(frozen=True, slots=True)
 class LoopNames:
-    """Local names of the function that a loop stands in.
+    """Names of the scope that a loop stands in.
 
-    `targets` are bound by the loop itself, `counters` are counted up or down in it, and `filled` hold a list, a set or
-    a dict that the function makes, that is only added to, and that nothing can read before the loop has ended.
+    A round may read those that are `carried` before it binds them, in a function also through an inner function.
+    `counters` are counted up or down in the loop, and `filled` hold a list, a set or a dict that the function makes,
+    that is only added to, and that nothing can read before the loop has ended: of these, only local names are known.
     """
 
-    targets: frozenset[str] = frozenset()
+    carried: frozenset[str] = frozenset()
     counters: frozenset[str] = frozenset()
     filled: frozenset[str] = frozenset()
 
@@ -34,12 +36,11 @@ _known: dict[int, tuple[Loop, LoopNames]] = {}
 
 
 def loop_names(loop: Loop, function: object) -> LoopNames:
-    """What is known of the names of a loop; outside a function nothing, since any function may read those."""
-    if not isinstance(function, cst.FunctionDef):
-        return NOTHING
+    """What is known of the names of a loop; outside a function no more than what the text of the loop says."""
     found = _known.get(id(loop))
     if found is None or found[0] is not loop:
-        found = _known[id(loop)] = (loop, _read(loop, function))
+        known = _read(loop, function) if isinstance(function, cst.FunctionDef) else LoopNames(frozenset(carried(loop)))
+        found = _known[id(loop)] = (loop, known)
     return found[1]
 
 
@@ -47,9 +48,8 @@ def _read(loop: Loop, function: cst.FunctionDef) -> LoopNames:
     uses = _Uses(loop)
     uses.read(function.params)
     uses.read(function.body)
-    bound = set(targets(loop.target)) if isinstance(loop, cst.For) else set()
     return LoopNames(
-        frozenset(bound - uses.shared),
+        frozenset(carried(loop) | uses.shared),
         frozenset(uses.counted - uses.shared),
         frozenset(uses.made - uses.seen - uses.shared),
     )

@@ -10,7 +10,6 @@ from typing import Any
 import libcst as cst
 
 from auditor import operators
-from auditor.bindings import carried
 from auditor.containers import length, repetition
 from auditor.heap import Contents
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, Interpreter, RaiseSignal, Signal
@@ -56,9 +55,9 @@ class Unseen:
     def alike(self, obj: Any, old: Any, new: Any) -> bool:
         """Whether the next round would find `new` as it found `old`."""
         if isinstance(obj, Env):
-            # names that the body binds before it reads them change nothing for the next round
-            changed = [n for n, v in old.items() if n not in new or not same(v, new[n])]
-            return not changed or (obj is self.env and self.names.targets.issuperset(changed))
+            # local names that a round binds before it reads them change nothing for the next one
+            carried = self.names.carried if obj is self.env and self.function is not None else old
+            return all(n in new and same(v, new[n]) for n, v in old.items() if n in carried)
         return obj is self.made or (
             self.env is not None and any(self.env.names.get(n) is obj for n in self.names.filled)
         )
@@ -219,8 +218,7 @@ def _grew(obj: Any, content: Any) -> bool:
 
 def _keeps(parts: Parts, obj: Any, content: Any, unseen: Unseen) -> bool:
     """Whether an object keeps an element or a part; a scope, under a name that a round may read before it binds it."""
-    names = carried(unseen.loop) if unseen.loop is not None and unseen.env is obj else None
-    return parts.in_content(obj, content, names)
+    return parts.in_content(obj, content, unseen.names.carried if unseen.env is obj else None)
 
 
 def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:

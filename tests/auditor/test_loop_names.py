@@ -1,11 +1,11 @@
-"""Names of a loop: which the loop binds, which it counts, and which it fills where nothing can read them."""
+"""Names of a loop: what a round reads before it binds it, what is counted, and what is filled and read by nothing."""
 
 from __future__ import annotations
 
 import libcst as cst
 import pytest
 
-from auditor.loop_names import NOTHING, LoopNames, loop_names
+from auditor.loop_names import LoopNames, loop_names
 
 FILLED = {
     "a list": "out = []\nfor x in xs:\n    out.append(x)\nreturn out",
@@ -79,16 +79,32 @@ def test_a_container_that_something_may_read_is_not(body: str) -> None:
     assert names(body).filled == frozenset()
 
 
-def test_targets_are_the_names_that_the_loop_binds() -> None:
-    assert names("for i, (a, *b) in xs:\n    pass").targets == {"i", "a", "b"}
-    assert names("for o.x in xs:\n    pass").targets == frozenset()
-    assert names("for o[k] in xs:\n    pass").targets == frozenset()
-    assert names("while xs:\n    pass").targets == frozenset()
+CARRIED = {
+    "read": ("for x in xs:\n    use(a)", {"use", "a"}),
+    "read, then bound": ("for x in xs:\n    use(a)\n    a = x", {"use", "a"}),
+    "bound, then read": ("for x in xs:\n    a = x\n    b: int = a\n    import c\n    del b, c", set()),
+    "the loop's own": ("for i, (a, *b) in xs:\n    i, a", set()),
+    "an attribute of another object": ("for o.x in xs:\n    o", {"o"}),
+    "its own value before": ("for x in xs:\n    a = a + 1", {"a"}),
+    "counted": ("for x in xs:\n    a += 1", {"a"}),
+    "bound on one way": ("for x in xs:\n    if x:\n        a = 1\n    a", {"a"}),
+    "bound on both": ("for x in xs:\n    if x:\n        a = 1\n    else:\n        a = 2\n    a", set()),
+    "bound where it may raise": (
+        "for x in xs:\n    try:\n        a = 1\n    except E:\n        pass\n    a",
+        {"a", "E"},
+    ),
+    "bound where what is raised may be swallowed": ("for x in xs:\n    with x:\n        a = 1\n    a", {"a"}),
+    "by a manager": ("for x in xs:\n    with x as a:\n        a", set()),
+    "by a condition": ("while xs:\n    a = 1", {"xs"}),
+    "by an inner function": ("def g():\n    return a\nfor x in xs:\n    a = x\n    h()", {"a", "g", "h"}),
+    "by a lambda behind the loop": ("while 1:\n    for x in xs:\n        a = x\n    f = lambda: a", {"a"}),
+    "global": ("global a\nfor x in xs:\n    a = x\n    g()", {"a", "g"}),
+}
 
 
-def test_a_target_that_an_inner_function_reads_is_not_the_loops_own() -> None:
-    assert names("def g():\n    return x\nfor x in xs:\n    g()").targets == frozenset()
-    assert names("global x\nfor x in xs:\n    g()").targets == frozenset()
+@pytest.mark.parametrize(("body", "expected"), CARRIED.values(), ids=CARRIED)
+def test_names_that_a_round_may_read_before_it_binds_them(body: str, expected: set[str]) -> None:
+    assert names(body).carried == expected
 
 
 def test_counters_are_counted_in_the_loop_itself() -> None:
@@ -96,7 +112,6 @@ def test_counters_are_counted_in_the_loop_itself() -> None:
     assert names(body).counters == {"n", "j"}
 
 
-def test_nothing_is_known_of_a_modules_names() -> None:
-    module = cst.parse_module("out = []\nfor x in xs:\n    out.append(x)\n")
-    assert loop_names(_innermost(module), None) == NOTHING
-    assert loop_names(_innermost(module), cst.Lambda(cst.Parameters(), cst.Name("x"))) == NOTHING
+def test_of_a_modules_names_the_loop_tells_what_it_reads_itself() -> None:
+    loop = _innermost(cst.parse_module("out = []\nfor x in xs:\n    out.append(x)\n    y = x\n    y\n"))
+    assert loop_names(loop, None) == LoopNames(frozenset({"out", "append"}))

@@ -127,6 +127,19 @@ NOT_ONCE = {
             edits=(COUNTED,),
         ),
     ),
+    "the element of the round before, by an inner function": (
+        made(
+            "for layer in model.layers:",
+            "    layer.n = 0",
+            "last = Shared()",
+            'again = lambda: setattr(last, "n", 2)',
+            "for layer in model.layers:",
+            "    again()",
+            "    last = layer",
+            "    layer.n = 1",
+            edits=(COUNTED,),
+        ),
+    ),
     "two loops": (
         made(
             "for layer in model.layers:",
