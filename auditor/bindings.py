@@ -1,12 +1,17 @@
-"""The names that a round of a loop may read from the rounds before: those it surely binds first do not matter to it."""
+"""The names that a round of a loop may read from the rounds before: those it surely binds first do not matter to it.
+
+At the top level of a module, any function of the module may read them, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import symtable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import libcst as cst
 
+from auditor.modules import ModuleSource
 from auditor.syntax import names, targets
 
 
@@ -16,6 +21,18 @@ def carried(node: cst.For | cst.While) -> set[str]:
     read = names(node.test) if isinstance(node, cst.While) else set()
     _block(node.body.body, bound, read)
     return read
+
+
+def globals_read(source: ModuleSource) -> set[str]:
+    """The names of a module that its functions and lambdas use as globals."""
+    return {name for s in source.statements for name in _globals(symtable.symtable(s.text, s.path, "exec"))}
+
+
+def _globals(table: symtable.SymbolTable) -> Iterator[str]:
+    for inner in table.get_children():
+        if inner.get_type() == "function":
+            yield from (s.get_name() for s in inner.get_symbols() if s.is_global())
+        yield from _globals(inner)
 
 
 def _block(body: Iterable[Any], bound: set[str], read: set[str]) -> None:

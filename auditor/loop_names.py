@@ -8,7 +8,8 @@ from typing import Any
 
 import libcst as cst
 
-from auditor.bindings import carried
+from auditor.bindings import carried, globals_read
+from auditor.modules import ModuleSource
 from auditor.syntax import names, parts
 
 Loop = cst.For | cst.While
@@ -21,9 +22,9 @@ _MAKING = frozenset({"list", "dict", "set"})
 class LoopNames:
     """Names of the scope that a loop stands in.
 
-    A round may read those that are `carried` before it binds them, in a function also through an inner function.
-    `counters` are counted up or down in the loop, and `filled` hold a list, a set or a dict that the function makes,
-    that is only added to, and that nothing can read before the loop has ended: of these, only local names are known.
+    A round may read those that are `carried` before it binds them, be it through a function that sees them. `counters`
+    are counted up or down in the loop, and `filled` hold a list, a set or a dict that the function makes, that is only
+    added to, and that nothing can read before the loop has ended: of these, only names of a function are known.
     """
 
     carried: frozenset[str] = frozenset()
@@ -35,12 +36,11 @@ NOTHING = LoopNames()
 _known: dict[int, tuple[Loop, LoopNames]] = {}
 
 
-def loop_names(loop: Loop, function: object) -> LoopNames:
-    """What is known of the names of a loop; outside a function no more than what the text of the loop says."""
+def loop_names(loop: Loop, code: cst.FunctionDef | cst.Lambda | ModuleSource) -> LoopNames:
+    """What is known of the names of a loop, which stands in a function or at the top level of a module."""
     found = _known.get(id(loop))
     if found is None or found[0] is not loop:
-        known = _read(loop, function) if isinstance(function, cst.FunctionDef) else LoopNames(frozenset(carried(loop)))
-        found = _known[id(loop)] = (loop, known)
+        found = _known[id(loop)] = (loop, _read(loop, code) if isinstance(code, cst.FunctionDef) else _top(loop, code))
     return found[1]
 
 
@@ -53,6 +53,11 @@ def _read(loop: Loop, function: cst.FunctionDef) -> LoopNames:
         frozenset(uses.counted - uses.shared),
         frozenset(uses.made - uses.seen - uses.shared),
     )
+
+
+def _top(loop: Loop, code: object) -> LoopNames:
+    seen = globals_read(code) if isinstance(code, ModuleSource) else names(code)
+    return LoopNames(frozenset(carried(loop) | seen))
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from auditor.heap import Contents
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, Interpreter, RaiseSignal, Signal
 from auditor.joins import Absent, congruent, join_contents, same, union
 from auditor.loop_names import NOTHING, Loop, LoopNames, loop_names
+from auditor.modules import ModuleSource
 from auditor.rounds import Parts
 from auditor.values import (
     Const,
@@ -38,25 +39,26 @@ from auditor.values import (
 class Unseen:
     """What the body of `loop` changes and cannot see: names of the scope `env`, and what a comprehension makes.
 
-    `function` is the code that a statement's loop stands in.
+    `code` is the function that a statement's loop stands in, or its module.
     """
 
     loop: Loop | cst.CompFor | None = None
     env: Env | None = None
-    function: object = None
+    code: cst.FunctionDef | cst.Lambda | ModuleSource | None = None
     made: Value | None = None
 
     @property
     def names(self) -> LoopNames:
-        if type(self.loop) is cst.For or type(self.loop) is cst.While:
-            return loop_names(self.loop, self.function)
+        if self.code is not None and (type(self.loop) is cst.For or type(self.loop) is cst.While):
+            return loop_names(self.loop, self.code)
         return NOTHING
 
     def alike(self, obj: Any, old: Any, new: Any) -> bool:
         """Whether the next round would find `new` as it found `old`."""
         if isinstance(obj, Env):
             # local names that a round binds before it reads them change nothing for the next one
-            carried = self.names.carried if obj is self.env and self.function is not None else old
+            local = obj is self.env and isinstance(self.code, cst.FunctionDef)
+            carried = self.names.carried if local else old
             return all(n in new and same(v, new[n]) for n, v in old.items() if n in carried)
         return obj is self.made or (
             self.env is not None and any(self.env.names.get(n) is obj for n in self.names.filled)

@@ -66,8 +66,7 @@ def _rounds(it: Interpreter, node: cst.While, frame: Frame, outer: int) -> Signa
 
 
 def _unseen(node: cst.For | cst.While, frame: Frame) -> Unseen:
-    function = frame.function.node if frame.function is not None else None
-    return Unseen(node, frame.env, function)
+    return Unseen(node, frame.env, frame.function.node if frame.function is not None else frame.module.source)
 
 
 def _surviving(it: Interpreter, run_loop: Callable[[], Signal]) -> Signal:

@@ -6,6 +6,8 @@ import libcst as cst
 import pytest
 
 from auditor.loop_names import LoopNames, loop_names
+from auditor.modules import index
+from auditor.sources import SourceFile
 
 FILLED = {
     "a list": "out = []\nfor x in xs:\n    out.append(x)\nreturn out",
@@ -112,6 +114,23 @@ def test_counters_are_counted_in_the_loop_itself() -> None:
     assert names(body).counters == {"n", "j"}
 
 
-def test_of_a_modules_names_the_loop_tells_what_it_reads_itself() -> None:
-    loop = _innermost(cst.parse_module("out = []\nfor x in xs:\n    out.append(x)\n    y = x\n    y\n"))
-    assert loop_names(loop, None) == LoopNames(frozenset({"out", "append"}))
+def test_a_modules_names_are_read_by_its_functions() -> None:
+    text = """
+def g():
+    a = 1
+    return a, b
+
+
+class C:
+    d = e
+
+    def method(self):
+        return lambda: f
+
+
+for x in xs:
+    a = b = d = e = f = x
+    a
+"""
+    loop = _innermost(cst.parse_module(text))
+    assert loop_names(loop, index(SourceFile("main.py", text, "", "", ""))) == LoopNames(frozenset({"b", "f"}))

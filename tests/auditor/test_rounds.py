@@ -156,6 +156,18 @@ def test_what_adds_up_is_not_taken_for_once(tmp_path: Path, name: str) -> None:
     assert judged(tmp_path, NOT_ONCE[name][0]).verdict is not Verdict.ELIGIBLE
 
 
+BEFORE = ("last = Shared()", 'again = lambda: setattr(last, "n", 2)')
+IN_ROUNDS = ("for layer in model.layers:", "    {}", "    last = layer", "    layer.n = 1")
+
+
+@pytest.mark.parametrize(("call", "verdict"), [("again()", Verdict.UNRESOLVED), ("pass", Verdict.ELIGIBLE)])
+def test_a_function_that_reads_a_modules_name_of_the_round_before(tmp_path: Path, call: str, verdict: Verdict) -> None:
+    lines = [line.format(call) for line in ((*BEFORE, *IN_ROUNDS) if call == "again()" else IN_ROUNDS)]
+    text = made("for layer in model.layers:", "    layer.n = 0", *lines, edits=(COUNTED,))
+    text = text.partition("\nif __name__")[0].replace("def export(args):", "if True:").replace("args.static", "False")
+    assert judged(tmp_path, text).verdict is verdict
+
+
 # -- what was read from files ---------------------------------------------------------------------------------------
 
 PACKED = """\
