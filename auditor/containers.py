@@ -409,8 +409,13 @@ def delete_item(it: Interpreter, obj: Value, key: Value, site: Site) -> None:
 def unpack(it: Interpreter, value: Value, count: int, starred: int | None, site: Site) -> list[Value]:
     """The values for `count` targets, of which the one at `starred` takes a list."""
     if isinstance(value, Union):
-        options = [unpack(it, o, count, starred, site) for o in value.options]
-        return [join_all(parts) for parts in zip(*options, strict=True)]
+        given = [_unpacked(it, o, count, starred, site) for o in value.options]
+        fitting = [one for one in given if one is not None]
+        if not fitting:
+            raise RaiseSignal("ValueError")
+        if len(fitting) < len(given):
+            it.may_raise("ValueError")  # what goes on are the runs whose value has as many items
+        return [join_all(same) for same in zip(*fitting, strict=True)]
     if isinstance(value, (Unknown, ExternalObject)):
         parts: list[Value] = []
         for i in range(count):
@@ -433,6 +438,16 @@ def unpack(it: Interpreter, value: Value, count: int, starred: int | None, site:
         out.append(Seq("list", source.items[len(head) :], source.rest))
         return out + [filler.child(f"[{i}]") for i in range(count - len(out))]
     return [_sequence_item(it, source, Const(i), site) for i in range(count)]
+
+
+def _unpacked(it: Interpreter, value: Value, count: int, starred: int | None, site: Site) -> list[Value] | None:
+    """The values for the targets; None when it has more items, or fewer."""
+    try:
+        return unpack(it, value, count, starred, site)
+    except RaiseSignal as error:
+        if error.kind != "ValueError":
+            raise
+        return None
 
 
 def length(it: Interpreter, value: Value, site: Site | None) -> Value:

@@ -15,7 +15,7 @@ from auditor.rounds import Parts
 from auditor.torch.events import Events, Example
 from auditor.torch.modules import call_module, walk
 from auditor.torch.rows import INPUT, parts, unblended
-from auditor.values import Args, Instance, Mapping, Seq, Storage, Tensor, Union, Unknown, Value, text_of
+from auditor.values import Args, Instance, Mapping, Seq, Star, Storage, Tensor, Union, Unknown, Value, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,9 @@ def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tup
         case Mapping():
             return [pair for k, v in result.entries.values() for pair in _below(it, text_of(k) or "", v, site)]
         case Seq():
+            more = [("", result.rest)] if result.rest is not None else []
+            return [pair for i in result.items for pair in named_outputs(it, i, site)] + more
+        case Star():  # any number of outputs: each kind of them once
             return [pair for i in result.items for pair in named_outputs(it, i, site)]
         case Instance(payload=Seq() as inner):
             return named_outputs(it, inner, site)

@@ -153,7 +153,7 @@ def recurrent_inputs(inputs: Sequence[tuple[str, Value]]) -> dict[str, Role]:
 
 
 _DIRECTION = {"in", "out", "new", "old", "next", "prev", "previous", "past", "present", "updated", "input", "output"}
-_NO_STATE = {"hidden", "embed", "embeds", "embedding", "embeddings", "mask", "x"}
+NO_STATE = {"hidden", "embed", "embeds", "embedding", "embeddings", "mask", "x"}
 
 
 def carried(inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
@@ -171,7 +171,7 @@ def carried(inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
         name
         for name in inputs
         if (own := plain(name))
-        and not set(own) & _NO_STATE
+        and not set(own) & NO_STATE
         and (own in given or (own in both and set(words(name)) & _DIRECTION))
     ]
 

@@ -81,11 +81,14 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
     traced = traced_with(it, module, site) if program is None else None
     if isinstance(module, Mapping):
         more = Unknown("several models in one call, which coremltools does not document", places=(site,))
-    elif given is not None and not (isinstance(given, Const) and given.value is None):
-        inputs, unknown = _inputs(it, module, given, site)
-        more = more or unknown
     elif program is None and isinstance(module, Instance) and module.cls is mil.PROGRAM:
         inputs, made, more = mil.specified(it, module, site)
+        if _is_given(given):  # flexible shapes come from here; the states are those of the program
+            inputs, unknown = _inputs(it, module, given or NONE, site)
+            more = more or unknown
+    elif _is_given(given):
+        inputs, unknown = _inputs(it, module, given or NONE, site)
+        more = more or unknown
     elif program is None and traced:
         forward = forward_of(it, module, site)
         inputs = [Declared(called(forward, name), value, {}, value, name) for name, value in traced.items()]
@@ -94,7 +97,7 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
     outputs = args.kw.get("outputs")
     states = args.kw.get("states")
     state_names: tuple[str, ...] | Unknown | None = None if program is not None else made
-    if states is not None and not (isinstance(states, Const) and states.value is None):
+    if states is not None and _is_given(states):
         state_names = _names(it, states, site)
     elif args.more is not None:
         state_names = args.more
@@ -113,6 +116,10 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
         traced=traced,
         output_source=outputs,
     )
+
+
+def _is_given(value: Value | None) -> bool:
+    return value is not None and not (isinstance(value, Const) and value.value is None)
 
 
 def _no_inputs(module: Value, site: Site) -> Unknown:
@@ -147,12 +154,16 @@ def _names(it: Interpreter, value: Value, site: Site) -> tuple[str, ...] | Unkno
 def _inputs(it: Interpreter, module: Value, given: Value, site: Site) -> tuple[list[Declared], Unknown | None]:
     parameters = parameter_names(forward_of(it, module, site))
     source = iterate(it, given, site)
+    more = source.rest
     out: list[Declared] = []
     for n, item in enumerate(source.items):
         one = item.items[0] if isinstance(item, Star) else item
         parameter = parameters[n] if n < len(parameters) else f"arg{n}"
         out.append(_input(it, one, parameter, site))
-    return out, source.rest
+        name = one.attrs.get("name") if isinstance(item, Star) and isinstance(one, Instance) else None
+        if isinstance(name, Unknown):  # any number of inputs, whatever they are called: caches, too
+            more = more or name
+    return out, more
 
 
 def _input(it: Interpreter, item: Value, parameter: str, site: Site) -> Declared:
@@ -205,6 +216,9 @@ def _shape(
         shape = shape.attrs.get("shape")
     if isinstance(shape, Instance) and shape.cls is ENUMERATED:
         return _enumerated(it, shape, site)
+    if isinstance(shape, Union) and all(_shape(it, o, item, site)[1] == {} for o in shape.options):
+        reason = Unknown("a shape that is one of several", places=shape.places or item.places)
+        return Tensor(None, _dtype(item), reason=reason, flags=shape.flags), {}
     if shape is None:
         return Tensor(None, reason=Unknown("an input without a shape", places=item.places)), None
     source = iterate(it, shape, site)

@@ -9,7 +9,14 @@ from auditor.graph_facts.logits import logits_fact
 from auditor.graph_facts.marks import event_marks, flexibility_marks, unwritten_marks, workload_marks
 from auditor.graph_facts.programs import run_forward, with_ranks
 from auditor.graph_facts.query import ends_a_model, has_one_row, query_among, query_fact, reads_tokens
-from auditor.graph_facts.states import bound_inputs, carried_states, is_recurrent, may_hold_state, states_fact
+from auditor.graph_facts.states import (
+    bound_inputs,
+    carried_states,
+    carries_only,
+    is_recurrent,
+    may_hold_state,
+    states_fact,
+)
 from auditor.interpreter import Interpreter
 from auditor.roles import recurrent_inputs
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, State
@@ -28,7 +35,9 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     recurrent = {**carried_states(d, others, query_input), **recurrent}
     if not reads_tokens(query_input) and not ends_a_model(query_input, d.output_names or ()):
         recurrent = {}  # what a network of frames or samples carries along makes it no decoder
-    if not d.state_names and not recurrent and not may_hold_state(d.module):
+    placeless = reads_tokens(query_input) and carries_only(others, query_input)
+    carries_unnamed = placeless and (d.output_names is None or len(d.output_names) > 1)
+    if not d.state_names and not recurrent and not may_hold_state(d.module) and not carries_unnamed:
         # no states and no cache: nothing that `forward` computes can make this a decoder
         states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
         kv = kv_fact(d, states, others)
@@ -40,7 +49,7 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     outcome, concrete = run_forward(it, d, query_input)
     if has_one_row(query_input) or is_recurrent(d, recurrent, outcome):
         outcome = outcome.unblended()  # no other row to mix with, or a state that is there for it
-    states = states_fact(it, d, state_inputs, recurrent, outcome)
+    states = states_fact(it, d, state_inputs, recurrent, outcome, placeless)
     kv = kv_fact(d, states, others)
     logits = logits_fact(it, d, outcome, query_input, concrete)
     kind = kind_fact(d, states, kv, query_input)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from auditor.forward import Outcome
+from auditor import dims
+from auditor.forward import Outcome, query_dim
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
+from auditor.graph_facts.query import has_one_row
 from auditor.interpreter import Interpreter
-from auditor.roles import cache_names, carried, is_cache_name, is_state_name, query_rank, role_by_name, words
+from auditor.roles import NO_STATE, cache_names, carried, is_cache_name, is_state_name, query_rank, role_by_name, words
 from auditor.torch.modules import walk
 from auditor.values import Instance, Storage, Tensor, Unknown, Value, merge_flags
 from rules.facts import Fact, Role, State
@@ -40,11 +42,34 @@ def carried_states(d: Declaration, others: Sequence[Declared], q: Declared | Non
     names = carried([i.name for i in others if i is not q], d.output_names or ())
     roles = {n: role_by_name(n) for n in names}
     states = {"state", "states", "cache"}
-    return {
+    found: dict[str, Role] = {
         n: r
         for n, r in roles.items()
         if r in (Role.CONV, Role.RECURRENT) or (r is Role.UNKNOWN and set(words(n)) & states)
     }
+    if carries_only(others, q):
+        found = {n: Role.RECURRENT if r is Role.UNKNOWN else r for n, r in found.items()}
+    return found
+
+
+def carries_only(others: Sequence[Declared], q: Declared | None) -> bool:
+    """Whether all that goes in beside the token is numbers of fixed shape, and one token goes in at a time.
+
+    Nothing then says at which position it stands, as a position, a mask or a length would: what comes out again cannot
+    be a cache that is indexed by positions, and a network computes its next value from the one before. Hidden states
+    that go through a part of a model are no such thing.
+    """
+    rest = [i for i in others if i is not q]
+    return bool(rest) and has_one_row(q) and all(_is_fixed_numbers(i) for i in rest)
+
+
+def _is_fixed_numbers(i: Declared) -> bool:
+    v = i.value
+    fixed = isinstance(v, Tensor) and i.axes == {} and v.dtype.startswith(("float", "bfloat"))
+    return fixed and not set(words(i.name)) & _PLACED
+
+
+_PLACED = {"position", "positions", "pos", "offset", "cos", "sin", "rope", "length", "len", "index", "step", *NO_STATE}
 
 
 def is_recurrent(d: Declaration, recurrent: dict[str, Role], outcome: Outcome) -> bool:
@@ -66,9 +91,17 @@ def may_hold_state(module: Value) -> bool:
 
 
 def states_fact(
-    it: Interpreter, d: Declaration, bound: dict[str, str], recurrent: dict[str, Role], outcome: Outcome
+    it: Interpreter,
+    d: Declaration,
+    bound: dict[str, str],
+    recurrent: dict[str, Role],
+    outcome: Outcome,
+    placeless: bool = False,
 ) -> Fact[tuple[State, ...]]:
-    """All states, with their roles; `bound` are the inputs of declared ones, `recurrent` those that come out again."""
+    """All states, with their roles; `bound` are the inputs of declared ones, `recurrent` those that come out again.
+
+    `placeless`: nothing that goes in says at which position the token stands (see `carries_only`).
+    """
     if isinstance(d.state_names, Unknown):
         reason, places = why(d.state_names, d.site)
         return Fact.unknown(f"the state names: {reason}", *places, flags=d.state_names.flags)
@@ -93,7 +126,7 @@ def states_fact(
     left = [n for n in names if n not in by_input and n not in written and _buffer(n) not in written]
     if len(undeclared) > len(left):
         states += [_undeclared(d, s, outcome) for s in undeclared]
-    states += _through_outputs(d, outcome, {*by_input.values(), *recurrent})
+    states += _through_outputs(d, outcome, {*by_input.values(), *recurrent}, placeless)
     for n, role in recurrent.items():
         if n not in by_input.values() and n not in {s.name for s in states}:
             value, reason = declared[n].value, f"`{n}` goes in and comes out as an ordinary tensor"
@@ -129,7 +162,7 @@ def _undeclared(d: Declaration, storage: Storage, outcome: Outcome) -> State:
     )
 
 
-def _through_outputs(d: Declaration, outcome: Outcome, states: set[str]) -> list[State]:
+def _through_outputs(d: Declaration, outcome: Outcome, states: set[str], placeless: bool) -> list[State]:
     """Inputs of fixed shape that come out again computed from themselves: states by another way."""
     out = []
     for i in d.inputs:
@@ -143,12 +176,18 @@ def _through_outputs(d: Declaration, outcome: Outcome, states: set[str]) -> list
             continue
         tag = f"from:{i.parameter or i.name}"
         shape = i.value.shape
-        if any(isinstance(v, Tensor) and tag in v.tags and v.shape == shape for _, v in outcome.outputs):
+        given = [v for _, v in outcome.outputs if isinstance(v, Tensor) and tag in v.tags]
+        if any(v.shape == shape or (placeless and _of_one_row(v) == shape) for v in given):
             role = role_by_name(i.name)
-            role = role if role in (Role.CONV, Role.RECURRENT) else Role.UNKNOWN
+            role = role if role in (Role.CONV, Role.RECURRENT) else Role.RECURRENT if placeless else Role.UNKNOWN
             reason = f"the input `{i.name}` comes out again, computed from itself"
             out.append(State(i.name, role, evidence(d.site, i.value), reason, tuple(map(str, shape))))
     return out
+
+
+def _of_one_row(v: Tensor) -> tuple[dims.Dim, ...]:
+    """The shape for a query of one token, which may be an item of a batch: `[1]`."""
+    return tuple(1 if d == query_dim() else d for d in v.shape or ())
 
 
 def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome) -> State:

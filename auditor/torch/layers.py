@@ -26,6 +26,7 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    number,
     text_of,
 )
 
@@ -241,7 +242,22 @@ _DECONV = "in_channels out_channels kernel_size stride padding output_padding gr
 _POOL = "kernel_size stride padding"
 
 
-EMBEDDING = layer("Embedding", "num_embeddings embedding_dim padding_idx", _embedding, _embedding_weights)
+def _of_weights(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`nn.Embedding.from_pretrained(weights)`: as many rows, and as wide, as the table that it is given."""
+    cls, given = args.pos[0], args.get(1, "embeddings") or NONE
+    table = as_tensor(given)
+    known = table is not None and table.shape is not None and len(table.shape) == 2
+    sizes = [number(d, (given,)) for d in table.shape or ()] if table is not None and known else []
+    return it.call(cls, Args(sizes or [Unknown("the size of a table of embeddings", "n", "int")] * 2), site)
+
+
+EMBEDDING = layer(
+    "Embedding",
+    "num_embeddings embedding_dim padding_idx",
+    _embedding,
+    _embedding_weights,
+    {"from_pretrained": _of_weights},
+)
 
 
 def _classes() -> list[NativeClass]:

@@ -510,6 +510,20 @@ def test_a_program_written_op_by_op(tmp_path: Path, second: str, says: str) -> N
     assert judged(tmp_path, MIL.replace("SECOND", second)).says() == says
 
 
+@pytest.mark.parametrize(
+    ("second", "says"),
+    [
+        ("mb.TensorSpec(shape=(1, 4, 64, 8))", "out by not-a-decoder"),
+        ("mb.StateTensorSpec(shape=(1, 4, 64, 8), dtype=types.fp16)", "unresolved by fixed-window"),
+        ("*json.load(open('specs.json'))", "unresolved by fixed-window"),
+    ],
+)
+def test_inputs_given_to_the_call_do_not_hide_the_states_of_the_program(tmp_path: Path, second: str, says: str) -> None:
+    flexible = 'inputs=[ct.TensorType("ids", ct.EnumeratedShapes(shapes=[(1, 4), (1, 8)]))], convert_to'
+    script = "import json\n" + MIL.replace("SECOND", second).replace("convert_to", flexible)
+    assert judged(tmp_path, script).says() == says
+
+
 def test_a_flexible_program_written_op_by_op_is_not_guessed_at(tmp_path: Path) -> None:
     state = MIL.replace("SECOND", "mb.StateTensorSpec(shape=(1, 4, 64, 8), dtype=types.fp16)")
     script = state.replace("shape=(1, 1)", "shape=(1, get_new_symbol())")

@@ -1,0 +1,204 @@
+"""What a graph carries on as ordinary tensors: without names for it, in lists, and under names that a file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rules.facts import Role
+from rules.verdict import judge
+from tests.auditor.support import graph_of, judged, mutate, scan_text
+
+STEP = """\
+import argparse
+import json
+import coremltools as ct
+import numpy as np
+import torch
+from torch import nn
+
+HIDDEN = 16
+
+
+class Mixer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(HIDDEN, HIDDEN)
+
+    def forward(self, x, held):
+        held = held * torch.sigmoid(self.gate(x)) + x
+        return x + held, held
+
+
+class Step(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(128, HIDDEN)
+        self.mixers = nn.ModuleList([Mixer() for _ in range(2)])
+        self.head = nn.Linear(HIDDEN, 128)
+
+    def forward(self, token, *tensors):
+        x, new = self.embed(token), []
+        for mixer, tensor in zip(self.mixers, tensors):
+            x, held = mixer(x, tensor)
+            new.append(held)
+        return (self.head(x), *new)
+
+
+example = (torch.zeros(1, dtype=torch.int32), torch.zeros(1, HIDDEN), torch.zeros(1, HIDDEN))
+program = torch.export.export(Step().eval(), example)
+ct.convert(program).save("step.mlpackage")
+"""
+
+TRACE = """\
+program = torch.jit.trace(Step().eval(), example)
+inputs = [ct.TensorType(name="token", shape=(1,), dtype=np.int32)]
+inputs += [ct.TensorType(name=f"layer_{n}_fast", shape=(1, HIDDEN), dtype=np.float32) for n in range(2)]
+ct.convert(program, inputs=inputs).save("step.mlpackage")
+"""
+
+
+@pytest.mark.parametrize("way", ["export", "trace"])
+def test_what_comes_out_again_computed_from_itself_is_recurrent_when_only_a_token_goes_in(
+    tmp_path: Path, way: str
+) -> None:
+    script = STEP if way == "export" else STEP[: STEP.index("program =")] + TRACE
+    graph = graph_of(scan_text(tmp_path, {"export.py": script}))
+    assert judge(graph.facts).says() == "out by hybrid-state"
+    assert [s.role for s in graph.facts.states.value or ()] == [Role.RECURRENT, Role.RECURRENT]
+
+
+def test_what_goes_in_beside_the_token_and_does_not_come_out_is_no_state(tmp_path: Path) -> None:
+    script = mutate(STEP, ("new.append(held)", "new.append(held.sum())"))
+    assert judged(tmp_path, script).says() == "out by not-a-decoder"
+
+
+def test_hidden_states_that_go_through_a_part_of_a_model_are_no_state(tmp_path: Path) -> None:
+    script = mutate(
+        STEP,
+        ("def forward(self, token, *tensors):", "def forward(self, token, hidden_states):"),
+        ("zip(self.mixers, tensors)", "zip(self.mixers, [hidden_states])"),
+        ("torch.zeros(1, HIDDEN), torch.zeros(1, HIDDEN))", "torch.zeros(1, HIDDEN))"),
+    )
+    assert judged(tmp_path, script).says() == "out by not-a-decoder"
+
+
+def test_a_longer_query_is_not_taken_for_one_token(tmp_path: Path) -> None:
+    script = mutate(
+        STEP,
+        (
+            "torch.zeros(1, dtype=torch.int32), torch.zeros(1, HIDDEN)",
+            "torch.zeros(1, 4).int(), torch.zeros(1, HIDDEN)",
+        ),
+    )
+    assert judged(tmp_path, script).says() == "out by not-a-decoder"
+
+
+NAMED = """\
+import argparse
+import coremltools as ct
+import numpy as np
+import torch
+from model import Step
+
+parser = argparse.ArgumentParser()
+parser.add_argument("checkpoint")
+step = Step(parser.parse_args().checkpoint)
+held = []
+for n in range(step.layers):
+    held += [torch.zeros(1, 16), torch.zeros(1, 4, 4, 4)]
+inputs = [torch.zeros(1, 1, dtype=torch.int32), *held]
+traced = torch.jit.trace(step, inputs)
+types = [ct.TensorType("ids", (1, 1), np.int32)]
+types += [ct.TensorType(f"state_{n}_in", inputs[n + 1].shape, np.float16) for n in range(len(inputs) - 1)]
+outputs = [ct.TensorType("logits"), *[ct.TensorType(f"state_{n}_out") for n in range(len(inputs) - 1)]]
+ct.convert(traced, inputs=types, outputs=outputs).save("step.mlpackage")
+"""
+
+
+def test_tensors_called_state_are_recurrent_when_only_a_token_goes_in_beside_them(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, NAMED)
+    assert judgement.says() == "out by hybrid-state"
+
+
+@pytest.mark.parametrize("other", ['ct.TensorType("position", (1,), np.int32)', 'ct.TensorType("mask", (1, 64))'])
+def test_with_a_position_or_a_mask_they_may_be_a_cache(tmp_path: Path, other: str) -> None:
+    script = mutate(
+        NAMED,
+        (
+            'types = [ct.TensorType("ids", (1, 1), np.int32)]',
+            f'types = [ct.TensorType("ids", (1, 1), np.int32), {other}]',
+        ),
+    )
+    assert "hybrid-state" not in judged(tmp_path, script).says()
+
+
+LISTS = """\
+import argparse
+import coremltools as ct
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--layers", type=int, required=True)
+args = parser.parse_args()
+
+
+class Step(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(128, 16)
+        self.mix = nn.ModuleList([nn.Linear(16, 16) for _ in range(args.layers)])
+        self.head = nn.Linear(16, 128)
+
+    def forward(self, ids, slot, k_caches, v_caches):
+        x, keys, values = self.embed(ids), [], []
+        for i, mix in enumerate(self.mix):
+            key, value = k_caches[i].scatter(1, slot, mix(x)), v_caches[i].scatter(1, slot, mix(x))
+            x = x + nn.functional.scaled_dot_product_attention(x, key, value)
+            keys.append(key)
+            values.append(value)
+        return self.head(x), keys, values
+
+
+caches = [torch.zeros(1, 64, 16) for _ in range(args.layers)]
+example = (torch.zeros(1, 1).long(), torch.zeros(1, 1, 16).long(), caches, caches)
+ct.convert(torch.export.export(Step().eval(), example)).save("step.mlpackage")
+"""
+
+
+def test_caches_in_lists_of_unknown_length_come_out_again(tmp_path: Path) -> None:
+    assert judged(tmp_path, LISTS).says() == "out by kv-as-io"
+
+
+def test_caches_in_lists_that_are_only_read_carry_nothing_on(tmp_path: Path) -> None:
+    script = mutate(LISTS, ("return self.head(x), keys, values", "return self.head(x)"))
+    assert judged(tmp_path, script).says() == "out by not-a-decoder"
+
+
+MANIFEST = """\
+import argparse
+import json
+import coremltools as ct
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--model", required=True)
+parser.add_argument("--manifest", required=True)
+args = parser.parse_args()
+entries = json.load(open(args.manifest))["inputs"]
+inputs = [ct.TensorType(name=entry["name"], shape=entry["shape"]) for entry in entries]
+ct.convert(torch.jit.load(args.model), inputs=inputs).save("model.mlpackage")
+"""
+
+
+def test_inputs_whose_names_are_in_a_file_may_be_caches(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, MANIFEST)
+    assert judgement.says().startswith("unresolved by unknown-kind")
+    assert ("export.py", 10) in [(e.path, e.line) for e in judgement.reasons[0].evidence]
+
+
+def test_inputs_whose_shapes_alone_are_in_a_file_have_their_names(tmp_path: Path) -> None:
+    script = mutate(MANIFEST, ('name=entry["name"]', 'name="image"'))
+    assert judged(tmp_path, script).says() == "out by not-a-decoder"
