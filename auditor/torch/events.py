@@ -9,7 +9,7 @@ from auditor import dims, operators
 from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch.rows import BLENDED, INPUT, root
+from auditor.torch.rows import BLENDED, INPUT, has_rows, root
 from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Unknown, Value, as_dim, merge_places, serial
 from rules.facts import Role
 
@@ -22,7 +22,8 @@ class Write:
     """An in-place write. `wraps`: a remainder went into the position; `own`: the value comes from the storage.
 
     `unclear` says why nobody can tell which rows hold what after the write, `blended` why a row that is written
-    would be another one had the rows of the query gone in one by one.
+    would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
+    of a longer query. `spread`: what is narrow goes into as many rows as the query has.
     """
 
     storage: Storage
@@ -32,6 +33,8 @@ class Write:
     own: bool = False
     unclear: str = ""
     blended: str = ""
+    narrow: str = ""
+    spread: bool = False
 
 
 @dataclass(slots=True)
@@ -124,10 +127,11 @@ class Events:
         own = isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
         wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
         unclear = unclear or _unclear(target, key, value, whole)
-        if not unclear and self.symbolic and not whole and key is not None and _as_ever(value):
-            unclear = "is written in as many rows whatever the query"
-        blended = self._blended(target.base, value) if self.symbolic and not whole else ""
-        self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended))
+        part = self.symbolic and not whole
+        blended = self._blended(target.base, value) if part else ""
+        narrow = _narrow(key, value) if part else ""
+        spread = bool(narrow) and _takes_rows(target, key)
+        self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended, narrow, spread))
 
     def _blended(self, storage: Storage, value: Value | None) -> str:
         """Why rows that are written are not those of the query alone.
@@ -201,14 +205,30 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
     assert target.base is not None
     if value.base is target.base or ("copy" in value.tags and target.base.tag in value.tags):
         return "is written in part from itself"
-    if value.cuts and value.shape is not None and not any(map(dims.depends_on_query, value.shape)):
-        return "takes one row of the query, whatever its length"
     return ""
 
 
-def _as_ever(value: Value | None) -> bool:
-    """Whether a tensor has one shape in every call; a single number says nothing."""
-    return isinstance(value, Tensor) and bool(value.shape) and all(isinstance(d, int) for d in value.shape or ())
+def _narrow(key: Value | None, value: Value | None) -> str:
+    """Why what is written has the same rows for a query of any length; a single number says nothing."""
+    if not isinstance(value, Tensor) or value.shape is None or any(map(dims.depends_on_query, value.shape)):
+        return ""
+    if value.cuts:
+        return "takes one row of the query, whatever its length"
+    as_ever = key is not None and value.shape and all(isinstance(d, int) for d in value.shape)
+    return "is written in as many rows whatever the query" if as_ever else ""
+
+
+def _takes_rows(target: Tensor, key: Value | None) -> bool:
+    """Whether what is written to has a row for each row of the query, or may have."""
+    match key:
+        case None:
+            return has_rows(target)
+        case Seq(kind="slice", items=(start, stop, _)):
+            first, end = 0 if isinstance(start, Const) and start.value is None else as_dim(start), as_dim(stop)
+            return first is None or end is None or dims.depends_on_query(dims.sub(end, first))
+        case Seq(items=items):
+            return any(_takes_rows(target, i) for i in items if not _covers(i))
+    return has_rows(key)
 
 
 def _chosen(key: Value | None) -> bool:
