@@ -9,7 +9,7 @@ from auditor import dims, operators
 from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch.rows import BLENDED, INPUT, has_rows, root
+from auditor.torch.rows import BLENDED, INPUT, has_rows, is_mask, root
 from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Unknown, Value, as_dim, merge_places, serial
 from rules.facts import Role
 
@@ -128,23 +128,35 @@ class Events:
         wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
         unclear = unclear or _unclear(target, key, value, whole)
         part = self.symbolic and not whole
-        blended = self._blended(target.base, value) if part else ""
+        blended = self._blended(target.base, value, part) if self.symbolic else ""
         narrow = _narrow(key, value) if part else ""
         spread = bool(narrow) and _takes_rows(target, key)
         self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended, narrow, spread))
 
-    def _blended(self, storage: Storage, value: Value | None) -> str:
-        """Why rows that are written are not those of the query alone.
-
-        What attention has read of a storage is in all that comes after it, so that only the first write tells.
-        """
+    def _blended(self, storage: Storage, value: Value | None, part: bool) -> str:
+        """Why rows that are written are not those of the query alone; `part`: no others are written."""
         if not isinstance(value, Tensor):
             return ""
         if BLENDED in value.tags:
             return "takes rows of the query that were mixed among themselves"
-        if storage.tag in value.tags and all(w.storage.name != storage.name for w in self.writes):
+        if "mixed-rows" in value.tags:
+            return "takes one row of the query in the place of several"
+        if part and self.from_held(storage, value):
             return "takes rows that are computed from those that it held before"
         return ""
+
+    def from_held(self, storage: Storage | None, value: Tensor) -> bool:
+        """Whether a value is computed from what a storage held before `forward` has written to it.
+
+        What attention has read of a storage is in all that comes after it, so that only the first write tells; the very
+        first of all does of any cache.
+        """
+        if storage is None:
+            return False
+        if not self.writes and any(map(_from_cache, value.tags)):
+            return True
+        mine = storage.tag in value.tags or value.base is storage
+        return mine and all(w.storage.name != storage.name for w in self.writes)
 
     def attended(self, site: Site, alone: bool) -> None:
         """Attention over as many rows as the query has (`alone`), or over those of a cache."""
@@ -163,6 +175,11 @@ class Events:
             return None
         line = f" at line {whole.places[0].line}" if whole.places else ""
         return self._kept.setdefault(born, Storage(f"(tensor made{line})", "attribute"))
+
+
+def _from_cache(tag: str) -> bool:
+    kind, colon, name = tag.partition(":")
+    return bool(colon) and kind == "from" and role_by_name(name).is_kv
 
 
 def _differs(v: Value) -> bool:
@@ -197,6 +214,8 @@ def is_layer(t: Tensor) -> bool:
 def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool) -> str:
     if "chosen" in target.tags or _chosen(key):
         return "is written at a position that a condition chooses"
+    if _computed(key):
+        return "is written where values of the model say"
     unread = _unread(key)
     if unread is not None:
         return f"is written at a position that is not known: {unread.reason}"
@@ -243,6 +262,13 @@ def _chosen(key: Value | None) -> bool:
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
         return key.dim.flexible and ("min" in made or (alone and "either" in made))
     return isinstance(key, Tensor) and "chosen" in key.tags
+
+
+def _computed(key: Value | None) -> bool:
+    """Whether a condition on what the model computes selects the positions."""
+    if isinstance(key, Seq):
+        return any(map(_computed, key.items))
+    return isinstance(key, Tensor) and key.dtype == "bool" and not is_mask(key)
 
 
 def _unread(key: Value | None) -> Unknown | None:
