@@ -177,6 +177,8 @@ def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Val
             method = it.meaning.method_of_data(it, whole, function.name.rpartition(".")[2], site)
             if method is not None:
                 return call(it, method, args, site)
+        case Const(value=None):
+            raise RaiseSignal("TypeError", Unknown("None is called", places=(site,) if site else ()))
     return unread(it, function, args, site)
 
 

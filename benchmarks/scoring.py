@@ -54,6 +54,7 @@ class Label:
     query: str | None = None
     logits: str | None = None
     graphs: Mapping[str, str] = field(default_factory=dict)
+    corrected: str = ""
 
     @property
     def path(self) -> str:

@@ -126,7 +126,8 @@ class State:
     """One state of a graph, under the name the runtime sees.
 
     `shape` has one entry a dimension: a number, or a symbol (`-1` where only *dynamic* is known). It is empty when the
-    shape is unknown.
+    shape is unknown. `reason` says why the role is unknown or unusual; of keys and values, why they are such for the
+    one width of this graph and may not be for a longer query.
     """
 
     name: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rules.examples import DENSE, PINNED, query
-from rules.facts import Fact, GraphFacts, Query
+from rules.facts import Fact, GraphFacts, Query, Role
 from rules.rule import Breach, Example, Rule, Severity
 
 
@@ -25,8 +25,12 @@ def _breach(facts: GraphFacts) -> Breach | None:
 
 
 def dynamic_query(facts: GraphFacts) -> GraphFacts:
-    """The facts of the same graph exported with a dynamic query."""
-    return replace(facts, query=Fact(Query(True), facts.query.evidence))
+    """The facts of the same graph exported with a dynamic query; what held for one width is unknown then."""
+    states = facts.states
+    if states.value is not None:
+        free = tuple(replace(s, role=Role.UNKNOWN) if s.role.is_kv and s.reason else s for s in states.value)
+        states = replace(states, value=free)
+    return replace(facts, query=Fact(Query(True), facts.query.evidence), states=states)
 
 
 RULE = Rule(

@@ -8,7 +8,7 @@ from auditor.graph_facts.kinds import gives_one_output, kind_fact, kv_fact
 from auditor.graph_facts.logits import logits_fact
 from auditor.graph_facts.marks import event_marks, flexibility_marks, unwritten_marks, workload_marks
 from auditor.graph_facts.programs import run_forward, with_ranks
-from auditor.graph_facts.query import ends_a_model, has_one_row, query_among, query_fact, reads_tokens
+from auditor.graph_facts.query import ends_a_model, fixed_width, query_among, query_fact, reads_tokens
 from auditor.graph_facts.states import (
     bound_inputs,
     carried_states,
@@ -47,9 +47,10 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
             )
             return GraphFacts(kind_fact(d, states, kv, query_input), states, query, skipped, kv)
     outcome, concrete = run_forward(it, d, query_input)
-    if has_one_row(query_input) or is_recurrent(d, recurrent, outcome):
+    width = fixed_width(query_input)
+    if width == 1 or is_recurrent(d, recurrent, outcome):
         outcome = outcome.unblended()  # no other row to mix with, or a state that is there for it
-    states = states_fact(it, d, state_inputs, recurrent, outcome, placeless)
+    states = states_fact(d, state_inputs, recurrent, outcome, width, placeless)
     kv = kv_fact(d, states, others)
     logits = logits_fact(it, d, outcome, query_input, concrete)
     kind = kind_fact(d, states, kv, query_input)

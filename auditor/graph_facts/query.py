@@ -89,12 +89,18 @@ def _decided_by(v: Value | None) -> str:
     return f": {v.cause.reason}" if isinstance(v, Union) and v.cause is not None else ""
 
 
+def fixed_width(q: Declared | None) -> int | None:
+    """The one width that the query is pinned to; None where it has several or is not known."""
+    if q is None or q.axes is None or not isinstance(q.value, Tensor) or q.value.shape is None:
+        return None
+    axis = query_axis(q)
+    width = q.value.shape[axis] if axis not in q.axes and axis < len(q.value.shape) else None
+    return width if isinstance(width, int) else None
+
+
 def has_one_row(q: Declared | None) -> bool:
     """Whether the query is pinned to one row, so that there is no other that it could be mixed with."""
-    if q is None or q.axes is None or not isinstance(q.value, Tensor) or q.value.shape is None:
-        return False
-    axis = query_axis(q)
-    return axis not in q.axes and axis < len(q.value.shape) and q.value.shape[axis] == 1
+    return fixed_width(q) == 1
 
 
 def may_be_ids(q: Declared) -> bool:

@@ -10,7 +10,6 @@ from auditor.forward import Outcome, query_dim
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
 from auditor.graph_facts.query import has_one_row
-from auditor.interpreter import Interpreter
 from auditor.roles import NO_STATE, cache_names, carried, is_cache_name, is_state_name, query_rank, role_by_name, words
 from auditor.torch.modules import walk
 from auditor.values import Instance, Storage, Tensor, Unknown, Value, merge_flags
@@ -91,16 +90,17 @@ def may_hold_state(module: Value) -> bool:
 
 
 def states_fact(
-    it: Interpreter,
     d: Declaration,
     bound: dict[str, str],
     recurrent: dict[str, Role],
     outcome: Outcome,
+    width: int | None,
     placeless: bool = False,
 ) -> Fact[tuple[State, ...]]:
     """All states, with their roles; `bound` are the inputs of declared ones, `recurrent` those that come out again.
 
-    `placeless`: nothing that goes in says at which position the token stands (see `carries_only`).
+    `width` is that of a query that has one fixed width. `placeless`: nothing that goes in says at which position the
+    token stands (see `carries_only`).
     """
     if isinstance(d.state_names, Unknown):
         reason, places = why(d.state_names, d.site)
@@ -117,7 +117,7 @@ def states_fact(
     states = []
     for name in names:
         source = declared.get(by_input.get(name, ""))
-        state = _state(d, name, source, outcome)
+        state = _state(d, name, source, outcome, width)
         told = recurrent.get(name, Role.UNKNOWN) if state.role is Role.UNKNOWN else Role.UNKNOWN
         states.append(state if told is Role.UNKNOWN else replace(state, role=told, reason=""))
     bound_to = [declared[i] for i in (*by_input.values(), *recurrent) if i in declared]
@@ -190,7 +190,7 @@ def _of_one_row(v: Tensor) -> tuple[dims.Dim, ...]:
     return tuple(1 if d == query_dim() else d for d in v.shape or ())
 
 
-def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome) -> State:
+def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome, width: int | None) -> State:
     role = role_by_name(name)
     if role in (Role.UNKNOWN, Role.KV_UNIFIED) and source is not None:
         other = role_by_name(source.name)
@@ -221,6 +221,11 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome)
     blended = next((w for w in outcome.events.writes if w.storage.name in mine and w.blended), None)
     if blended is not None and role.is_kv:
         role, reason = Role.UNKNOWN, f"`{name}` {blended.blended} ({blended.site.place()})"
+    narrow = next((w for w in outcome.events.writes if w.storage.name in mine and w.narrow), None)
+    if narrow is not None and role.is_kv:
+        reason = f"`{name}` {narrow.narrow} ({narrow.site.place()})"
+        if width is None or (narrow.spread and width > 1):
+            role = Role.UNKNOWN
     places = evidence(d.site, d.state_source, source.value if source is not None else None)
     return State(name, role, places, reason, shape)
 

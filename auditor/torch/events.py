@@ -9,7 +9,7 @@ from auditor import dims, operators
 from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch.rows import BLENDED, INPUT, root
+from auditor.torch.rows import BLENDED, INPUT, has_rows, is_mask, root
 from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Unknown, Value, as_dim, merge_places, serial
 from rules.facts import Role
 
@@ -22,7 +22,8 @@ class Write:
     """An in-place write. `wraps`: a remainder went into the position; `own`: the value comes from the storage.
 
     `unclear` says why nobody can tell which rows hold what after the write, `blended` why a row that is written
-    would be another one had the rows of the query gone in one by one.
+    would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
+    of a longer query. `spread`: what is narrow goes into as many rows as the query has.
     """
 
     storage: Storage
@@ -32,6 +33,8 @@ class Write:
     own: bool = False
     unclear: str = ""
     blended: str = ""
+    narrow: str = ""
+    spread: bool = False
 
 
 @dataclass(slots=True)
@@ -124,23 +127,36 @@ class Events:
         own = isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
         wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
         unclear = unclear or _unclear(target, key, value, whole)
-        if not unclear and self.symbolic and not whole and key is not None and _as_ever(value):
-            unclear = "is written in as many rows whatever the query"
-        blended = self._blended(target.base, value) if self.symbolic and not whole else ""
-        self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended))
+        part = self.symbolic and not whole
+        blended = self._blended(target.base, value, part) if self.symbolic else ""
+        narrow = _narrow(key, value) if part else ""
+        spread = bool(narrow) and _takes_rows(target, key)
+        self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended, narrow, spread))
 
-    def _blended(self, storage: Storage, value: Value | None) -> str:
-        """Why rows that are written are not those of the query alone.
-
-        What attention has read of a storage is in all that comes after it, so that only the first write tells.
-        """
+    def _blended(self, storage: Storage, value: Value | None, part: bool) -> str:
+        """Why rows that are written are not those of the query alone; `part`: no others are written."""
         if not isinstance(value, Tensor):
             return ""
         if BLENDED in value.tags:
             return "takes rows of the query that were mixed among themselves"
-        if storage.tag in value.tags and all(w.storage.name != storage.name for w in self.writes):
+        if "mixed-rows" in value.tags:
+            return "takes one row of the query in the place of several"
+        if part and self.from_held(storage, value):
             return "takes rows that are computed from those that it held before"
         return ""
+
+    def from_held(self, storage: Storage | None, value: Tensor) -> bool:
+        """Whether a value is computed from what a storage held before `forward` has written to it.
+
+        What attention has read of a storage is in all that comes after it, so that only the first write tells; the very
+        first of all does of any cache.
+        """
+        if storage is None:
+            return False
+        if not self.writes and any(map(_from_cache, value.tags)):
+            return True
+        mine = storage.tag in value.tags or value.base is storage
+        return mine and all(w.storage.name != storage.name for w in self.writes)
 
     def attended(self, site: Site, alone: bool) -> None:
         """Attention over as many rows as the query has (`alone`), or over those of a cache."""
@@ -159,6 +175,11 @@ class Events:
             return None
         line = f" at line {whole.places[0].line}" if whole.places else ""
         return self._kept.setdefault(born, Storage(f"(tensor made{line})", "attribute"))
+
+
+def _from_cache(tag: str) -> bool:
+    kind, colon, name = tag.partition(":")
+    return bool(colon) and kind == "from" and role_by_name(name).is_kv
 
 
 def _differs(v: Value) -> bool:
@@ -193,6 +214,8 @@ def is_layer(t: Tensor) -> bool:
 def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool) -> str:
     if "chosen" in target.tags or _chosen(key):
         return "is written at a position that a condition chooses"
+    if _computed(key):
+        return "is written where values of the model say"
     unread = _unread(key)
     if unread is not None:
         return f"is written at a position that is not known: {unread.reason}"
@@ -201,14 +224,30 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
     assert target.base is not None
     if value.base is target.base or ("copy" in value.tags and target.base.tag in value.tags):
         return "is written in part from itself"
-    if value.cuts and value.shape is not None and not any(map(dims.depends_on_query, value.shape)):
-        return "takes one row of the query, whatever its length"
     return ""
 
 
-def _as_ever(value: Value | None) -> bool:
-    """Whether a tensor has one shape in every call; a single number says nothing."""
-    return isinstance(value, Tensor) and bool(value.shape) and all(isinstance(d, int) for d in value.shape or ())
+def _narrow(key: Value | None, value: Value | None) -> str:
+    """Why what is written has the same rows for a query of any length; a single number says nothing."""
+    if not isinstance(value, Tensor) or value.shape is None or any(map(dims.depends_on_query, value.shape)):
+        return ""
+    if value.cuts:
+        return "takes one row of the query, whatever its length"
+    as_ever = key is not None and value.shape and all(isinstance(d, int) for d in value.shape)
+    return "is written in as many rows whatever the query" if as_ever else ""
+
+
+def _takes_rows(target: Tensor, key: Value | None) -> bool:
+    """Whether what is written to has a row for each row of the query, or may have."""
+    match key:
+        case None:
+            return has_rows(target)
+        case Seq(kind="slice", items=(start, stop, _)):
+            first, end = 0 if isinstance(start, Const) and start.value is None else as_dim(start), as_dim(stop)
+            return first is None or end is None or dims.depends_on_query(dims.sub(end, first))
+        case Seq(items=items):
+            return any(_takes_rows(target, i) for i in items if not _covers(i))
+    return has_rows(key)
 
 
 def _chosen(key: Value | None) -> bool:
@@ -223,6 +262,13 @@ def _chosen(key: Value | None) -> bool:
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
         return key.dim.flexible and ("min" in made or (alone and "either" in made))
     return isinstance(key, Tensor) and "chosen" in key.tags
+
+
+def _computed(key: Value | None) -> bool:
+    """Whether a condition on what the model computes selects the positions."""
+    if isinstance(key, Seq):
+        return any(map(_computed, key.items))
+    return isinstance(key, Tensor) and key.dtype == "bool" and not is_mask(key)
 
 
 def _unread(key: Value | None) -> Unknown | None:

@@ -43,7 +43,8 @@ pow float_power atan2 lerp addcmul addcdiv equal_ logical_and logical_or
 logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
 hypot copysign rsub xlogy where_ __and__ __or__
 """
-_SCATTER = "scatter scatter_add index_fill index_copy slice_scatter select_scatter index_put index_add"
+_SCATTER = "scatter index_fill index_copy slice_scatter select_scatter index_put"
+_ACCUMULATE = "scatter_add index_add"
 _REDUCE = """
 mean amax amin prod std var norm any all logsumexp nanmean median linalg_norm
 """
@@ -56,6 +57,7 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(("sum", "nansum", "count_nonzero"), reductions.summed),
     "one_hot": conversions.one_hot,
     **dict.fromkeys(_SCATTER.split(), writes.scattered),
+    **dict.fromkeys(_ACCUMULATE.split(), writes.accumulated),
     **dict.fromkeys(_COMPARE.split(), arithmetic.compared),
     **dict.fromkeys(("mul", "multiply", "div", "divide", "true_divide"), arithmetic.scaled),
     **dict.fromkeys(("clamp_max", "minimum", "fmin"), arithmetic.clamped),
@@ -177,6 +179,7 @@ _IN_PLACE = {
     "zero_": elementwise.same,
     "fill_": elementwise.same,
     **{f"{n}_": writes.scattered for n in _SCATTER.split()},
+    **{f"{n}_": writes.accumulated for n in _ACCUMULATE.split()},
     "masked_fill_": elementwise.masked,
     "normal_": elementwise.same,
     "uniform_": elementwise.same,

@@ -70,6 +70,11 @@ def _is_input(t: Tensor) -> bool:
     return t.base is not None and t.base.role == "input"
 
 
+def is_mask(m: Value | None) -> bool:
+    """Whether a tensor is a mask that comes of positions or goes in, and not of what the model computes."""
+    return isinstance(m, Tensor) and (MASK in m.tags or _is_input(m))
+
+
 def is_row_mask(m: Value) -> bool:
     """Whether a tensor says one thing for each row of the query: a mask of positions, or an input of one per row."""
     if not isinstance(m, Tensor) or m.shape is None or not (MASK in m.tags or _is_input(m)):

@@ -166,7 +166,8 @@ def test_a_script_that_has_to_choose_is_run_for_each_choice_and_not_without(
         (("--mode", "m1"), "eligible"),
     ]
     asked, *runs_ = finished
-    assert len(runs_) == 2 and asked < min(runs_)
+    assert len(runs_) == 2
+    assert asked < min(runs_)
 
 
 def test_more_choices_than_are_tried_are_one_run_that_takes_every_way(tmp_path: Path) -> None:

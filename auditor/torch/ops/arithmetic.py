@@ -71,17 +71,26 @@ def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(args.pos) + len(args.kw) < 3:
         return unknown_tensor("the positions where a condition holds", site, *args.pos)
     made = combine([*args.pos, *args.kw.values()], site)
-    for v in args.pos[1:]:
-        if isinstance(v, Tensor) and v.shape == made.shape:
-            made = rows.in_place_of(v, made)  # a masked choice keeps rows in their places
     given = (args.get(0, "condition"), args.get(1, "input"))  # `t.where(condition, other)` has it second
     condition = next((c for c in given if isinstance(c, Tensor) and c.dtype == "bool"), given[0])
     chosen = [v for v in (*args.pos, *args.kw.values()) if isinstance(v, Tensor) and v is not condition]
+    if rows.is_mask(condition):
+        made = _in_place(it, made, chosen)
     made.dtype = chosen[0].dtype if chosen else "float32"
     if condition is not None:
         made = rows.masked(it, made, condition, *(v for v in args.pos if v is not condition))
     if any(isinstance(v, Tensor) and v.dtype.startswith(("int", "uint")) for v in args.pos[1:]):
         return tagged(made, "chosen")
+    return made
+
+
+def _in_place(it: Interpreter, made: Tensor, chosen: Sequence[Tensor]) -> Tensor:
+    """A choice by a mask of positions keeps the rows of a state in their places, unless the others come from them."""
+    for v in chosen:
+        taken = [o for o in chosen if o is not v]
+        held = it.events is not None and any(it.events.from_held(v.base, o) for o in taken)
+        if v.shape == made.shape and not held:
+            made = rows.in_place_of(v, made)
     return made
 
 

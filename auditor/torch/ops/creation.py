@@ -9,10 +9,23 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import shapes
 from auditor.torch.ops.op import first
-from auditor.torch.rows import INPUT
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, dtype_of, flatten_items, result, size, sizes, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Num, Seq, Star, Tensor, Unknown, Value, altered, merge_flags, merge_places
+from auditor.values import (
+    NO_FLAGS,
+    NONE,
+    Args,
+    Const,
+    Num,
+    Seq,
+    Star,
+    Tensor,
+    Unknown,
+    Value,
+    altered,
+    merge_flags,
+    merge_places,
+)
 
 
 def filled(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -26,9 +39,10 @@ def full(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def like(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`zeros_like`, ...: the shape of a tensor, and nothing of what it holds."""
     t = first(args)
     made = result(t.shape, t, site=site, dtype=dtype_of(args))
-    made.tags = made.tags - {"wraps", "argmax", INPUT}
+    made.tags = NO_FLAGS
     return made
 
 

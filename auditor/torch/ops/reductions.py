@@ -56,12 +56,10 @@ def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
 def reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -> Tensor:
     if t.shape is None:
         return result(None, t, reason=t.reason)
-    if axes is None:
-        return result((1,) * len(t.shape) if keep else (), t, site=None)
-    if any(a >= 10**6 for a in axes):
-        return unknown_tensor("a reduction over an axis that is not known", site, t)
     shape = t.shape
-    gone = {shapes.normal(a, len(shape)) for a in axes}
+    if axes is not None and any(a >= 10**6 for a in axes):
+        return unknown_tensor("a reduction over an axis that is not known", site, t)
+    gone = {shapes.normal(a, len(shape)) for a in (range(len(shape)) if axes is None else axes)}
     cut = any(n in gone and dims.depends_on_query(d) for n, d in enumerate(shape))
     left = tuple(1 if n in gone else d for n, d in enumerate(shape) if keep or n not in gone)
     made = result(left, t, site=None)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from auditor import dims
+from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.events import wraps_at
+from auditor.torch.ops import elementwise
 from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, scaled, subtracted
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import is_scalar, result, tagged
-from auditor.values import Args, Const, Seq, Tensor, Unknown, Value, altered
+from auditor.values import NONE, Args, Const, Seq, Tensor, Unknown, Value, altered
 
 
 def in_place(op: Op) -> Op:
@@ -19,12 +20,15 @@ def in_place(op: Op) -> Op:
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         t = first(args)
         if site is not None and it.events is not None:
-            partial = op is scattered
-            given = [a for a in args.pos[1:] if isinstance(a, (Seq, Tensor, Unknown)) and partial]
-            key = next((a for a in given if isinstance(a, Unknown)), given[0] if given else None)
-            own = op in (broadcasting, added, scaled, subtracted, clamped, clamped_between)
-            value = args.pos[1] if op is copy_shape and len(args.pos) > 1 else t if own else None
-            it.events.written(t, site, key if partial else None, value)
+            if op in (scattered, accumulated):
+                key, value = _placed(args)
+                adds = op is accumulated or _accumulates(args)
+                it.events.written(t, site, key, value, "is added to what it held" if adds else "")
+            else:
+                own = op in (broadcasting, added, scaled, subtracted, clamped, clamped_between)
+                given = args.pos[1] if op is copy_shape and len(args.pos) > 1 else t if own else None
+                mask = args.get(1, "mask") if op is elementwise.masked else None
+                it.events.written(t, site, mask, given)
         made = op(it, args, site)
         if isinstance(made, Tensor):
             if it.events is not None and t.base is None:
@@ -41,19 +45,49 @@ def copy_shape(it: Interpreter, args: Args, site: Site | None) -> Value:
     return result(t.shape, t, *args.pos[1:], site=None)
 
 
+def _placed(args: Args) -> tuple[Value | None, Tensor | None]:
+    """Where a write at given positions goes, and the tensor that it takes."""
+    given = [a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, (Seq, Tensor, Unknown))]
+    unread = next((a for a in given if isinstance(a, Unknown)), None)
+    places = [a for a in given if not isinstance(a, Tensor) or a.dtype.startswith(("int", "uint", "bool"))]
+    key = args.kw.get("index") or args.kw.get("indices") or unread or (places[0] if places else None)
+    tensors = [a for a in given if isinstance(a, Tensor) and a is not key]
+    return key, tensors[-1] if tensors else None
+
+
+def _accumulates(args: Args) -> bool:
+    """Whether a write may be told to add to what is there: `accumulate=True`, `reduce="add"`."""
+    last = args.pos[3] if len(args.pos) > 3 else NONE
+    told = last if isinstance(last, Const) and isinstance(last.value, bool) else args.kw.get("accumulate", NONE)
+    return any(operators.truth(v) is not False for v in (told, args.kw.get("reduce", NONE)))
+
+
 def scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A functional write at given positions: the rows that it leaves alone are the old ones, in their places."""
+    t, made = first(args), _written_at(it, args)
+    if any(map(wraps_at, (*args.pos[1:], *args.kw.values()))):
+        return tagged(made, "moved")
+    taken = _placed(args)[1]
+    if _accumulates(args) or (it.events is not None and taken is not None and it.events.from_held(t.base, taken)):
+        return made
+    return rows.in_place_of(t, made)
+
+
+def accumulated(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A functional write that adds to what is there: `index_add`, `scatter_add`."""
+    return _written_at(it, args)
+
+
+def _written_at(it: Interpreter, args: Args) -> Tensor:
     t = first(args)
-    parts = [a for a in args.pos[1:] if isinstance(a, Tensor)]
+    parts = [a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, Tensor)]
     made = rows.spread_out(result(t.shape, t, *parts, site=None), *parts)
     axis = next((a for a in (*args.pos[1:3], args.kw.get("dim")) if isinstance(a, Const)), None)
     if axis is not None:
-        made = rows.along(it, made, t, axis)
-    elif (at := args.get(1, "indices")) is not None and isinstance(at, Seq) and t.shape is not None:
-        made = rows.other(it, made, any(dims.depends_on_query(d) for d, _ in zip(t.shape, at.items, strict=False)))
-    if any(map(wraps_at, (*args.pos[1:], *args.kw.values()))):
-        return tagged(made, "moved")
-    return rows.in_place_of(t, made)
+        return rows.along(it, made, t, axis)
+    if (at := args.get(1, "indices")) is not None and isinstance(at, Seq) and t.shape is not None:
+        return rows.other(it, made, any(dims.depends_on_query(d) for d, _ in zip(t.shape, at.items, strict=False)))
+    return made
 
 
 def filled_in(t: Tensor, value: Value) -> None:
