@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,15 @@ import click
 import pytest
 import yaml
 
-from auditor import config, exits
+from auditor import config, dims, exits, natives
 from auditor.cli import cli, main
+from auditor.frameworks import executorch
+from auditor.torch import rows
+from auditor.torch.ops import products
+from auditor.values import Args, Tensor
 from reports.formats import FORMATS
 from reports.rule_page import index, titles
+from tests.auditor.support import EXPORTER, graph_of, scan_text
 from tests.conftest import Snapshot
 
 ROOT = Path(__file__).parents[1]
@@ -88,16 +94,46 @@ def test_the_configuration_of_the_page_is_one(tmp_path: Path) -> None:
     assert str(read.waivers[0].expires) == "2027-01-31"
 
 
+def code(heading: str, module: dict[str, Any]) -> dict[str, Any]:
+    """The names of `module`, and what the code under a heading of the page on extending defines there."""
+    section = (DOCS / "extending.md").read_text("utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    (found,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    names = dict(module)
+    exec(compile(found, "extending.md", "exec"), names)
+    return names
+
+
 def test_the_rule_of_the_page_is_one() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "extending.md").read_text("utf-8"), re.DOTALL)
-    module: dict[str, Any] = {}
-    exec(compile(code, "extending.md", "exec"), module)
-    rule = module["RULE"]
+    rule = code("A rule", {})["RULE"]
     assert rule.valid
     assert [rule.check(example.facts) for example in rule.valid] == [None]
     (found,) = [rule.check(example.facts) for example in rule.invalid]
     assert (found.rule, found.severity) == ("odd-window", "error")
     assert found.evidence
+
+
+def test_the_converter_of_the_page_exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = code("A call of a framework", vars(executorch))
+    monkeypatch.setitem(natives.natives(), "acme.convert", made["NATIVES"]["acme.convert"])
+    known = replace(natives.tables(), packages=natives.tables().packages | {"acme"})
+    monkeypatch.setattr(natives, "tables", lambda: known)
+    before, _, behind = EXPORTER.partition("    converter = TorchConverter()\n")
+    call = '    acme.convert(program, states=STATES).save("out/model.acme")\n'
+    text = "import acme\n" + before + call + behind.partition('save_asset("out/model.aimodel")\n')[2]
+    graph = graph_of(scan_text(tmp_path, {"export.py": text}))
+    assert graph.bundle == "out/model.acme"
+    assert str(graph.facts.query.value) == "dynamic"
+    assert len(graph.facts.states.value or ()) == 2
+
+
+def test_the_operation_of_the_page_mixes_what_it_sums() -> None:
+    cdist = code("An operation of PyTorch", vars(products))["cdist"]
+    rows_of = lambda *shapes: cdist(None, Args([Tensor(shape) for shape in shapes]), None)  # noqa: E731
+    assert rows_of((8, 32), (5, 32)).shape == (8, 5)
+    assert rows_of(None, (5, 32)).shape is None
+    query = dims.symbol(dims.Atom("q", query=True))
+    assert rows.BLENDED not in rows_of((query, 32), (5, 32)).tags
+    assert rows.BLENDED in rows_of((32, query), (5, query)).tags
 
 
 class Links(HTMLParser):
