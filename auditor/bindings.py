@@ -28,6 +28,22 @@ def globals_read(source: ModuleSource) -> set[str]:
     return {name for s in source.statements for name in _globals(symtable.symtable(s.text, s.path, "exec"))}
 
 
+def taken(node: Any) -> set[str]:
+    """The names that a function or lambda takes from around it, when it is made or when it runs; all of anything else.
+
+    What it binds itself, its parameters among them, is its own, whatever it is called outside.
+    """
+    if not isinstance(node, (cst.FunctionDef, cst.Lambda)):
+        return names(node)
+    p, made = node.params, [*node.decorators] if isinstance(node, cst.FunctionDef) else []
+    given = [x.default for x in (*p.posonly_params, *p.params, *p.kwonly_params) if x.default is not None]
+    try:
+        table = symtable.symtable(cst.Module([]).code_for_node(node), "function", "exec")
+    except SyntaxError:  # `nonlocal` has nothing to refer to
+        return names(node)
+    return set(_globals(table)).union(*map(names, (*made, *given)))
+
+
 def _globals(table: symtable.SymbolTable) -> Iterator[str]:
     for inner in table.get_children():
         if inner.get_type() == "function":

@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from auditor.bindings import carried, globals_read
+from auditor.bindings import carried, globals_read, taken
 from auditor.modules import ModuleSource
 from auditor.syntax import names, parts
 
@@ -65,7 +65,7 @@ class _Uses:
     """How a function uses its names, up to the end of the outermost loop around `loop`.
 
     `made` are bound to something empty, `seen` are used in any way but to add to them, `counted` are counted in `loop`
-    itself, and `shared` are names of inner functions and of other scopes.
+    itself, and `shared` are names that inner functions take from here, and those of other scopes.
     """
 
     loop: Loop
@@ -86,7 +86,7 @@ class _Uses:
             self._all(parts(node))
 
     def _scope(self, node: Any) -> None:
-        self.shared |= names(node)
+        self.shared |= taken(node)
 
     def _name(self, node: cst.Name) -> None:
         self.seen.add(node.value)

@@ -99,6 +99,28 @@ def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal], unseen: 
     return left(it, outer, False)
 
 
+def mapped(
+    it: Interpreter, source: Seq, function: Callable[[Value], Value], keep: Callable[[Value], Value] | None = None
+) -> Seq:
+    """`[function(item) for item in source if keep(item)]`, without a scope of its own."""
+    out = Seq("list", [], flags=source.flags)
+
+    def body(item: Value) -> Signal:
+        test = it.truth(keep(item)) if keep is not None else True
+        if test is None:
+            return it.fork([lambda: add(item), lambda: None])
+        return add(item) if test else None
+
+    def add(item: Value) -> Signal:
+        value = function(item)
+        it.heap.touch(out)
+        out.items.append(value)
+        return None
+
+    loop(it, source, body, Unseen(made=out))
+    return out
+
+
 def left(it: Interpreter, outer: int, surely: bool) -> Signal:
     """End a loop; `it.broke` says whether its worlds left by `break` (True), maybe (True and False), or not (empty)."""
     some = any(p.signal == BREAK for p in it.heap.pending[outer:])

@@ -8,6 +8,7 @@ from typing import Any
 from auditor import dims, operators
 from auditor.containers import iterate
 from auditor.interpreter import Interpreter, RaiseSignal
+from auditor.loops import mapped
 from auditor.places import Site
 from auditor.values import Args, Const, Seq, Star, Value, as_dim, number, text_of
 
@@ -15,10 +16,12 @@ from auditor.values import Args, Const, Seq, Star, Value, as_dim, number, text_o
 def _fold(pick: Callable[..., Any], name: str) -> Callable[[Interpreter, Args, Site | None], Value]:
     def fold(it: Interpreter, args: Args, site: Site | None) -> Value:
         assert site is not None
-        items = args.pos if len(args.pos) > 1 else iterate(it, args.pos[0], site).items
-        exact = len(args.pos) > 1 or iterate(it, args.pos[0], site).exact
+        source = Seq("list", list(args.pos)) if len(args.pos) > 1 else iterate(it, args.pos[0], site)
+        items, exact = source.items, source.exact
+        if not exact and "key" in args.kw:
+            sorted_items(it, source, args, site)  # a key is called, whatever it says
         if exact and items and "key" in args.kw:
-            ranked = sorted_items(it, Seq("list", list(items)), Args([], {"key": args.kw["key"]}), site)
+            ranked = sorted_items(it, source, Args([], {"key": args.kw["key"]}), site)
             keys = [it.call(args.kw["key"], Args([i]), site) for i in ranked]
             if all(isinstance(k, Const) for k in keys):
                 return (
@@ -91,12 +94,13 @@ def _any(wanted: bool) -> Callable[[Interpreter, Args, Site | None], Value]:
 
 def sorted_items(it: Interpreter, source: Seq, args: Args, site: Site | None) -> list[Value]:
     key, reverse = args.kw.get("key"), args.kw.get("reverse")
-    if not source.exact:
+    keys = source
+    if key is not None and not isinstance(key, Const):
+        function = key
+        keys = mapped(it, source, lambda item: it.call(function, Args([item]), site))
+    if not source.exact or len(keys.items) != len(source.items):
         return list(source.items)
-    keys = [
-        it.call(key, Args([i]), site) if key is not None and not (isinstance(key, Const)) else i for i in source.items
-    ]
-    plain = [_sort_key(k) for k in keys]
+    plain = [_sort_key(k) for k in keys.items]
     if any(p is None for p in plain):
         return list(source.items)
     try:

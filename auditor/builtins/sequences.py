@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from auditor import dims, operators
+from auditor import dims
 from auditor.builtins.numbers import traced_constant
-from auditor.containers import iterate, length
+from auditor.containers import iterate, length, unpack
 from auditor.expressions import unique, update_mapping
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import Absent, union
+from auditor.loops import mapped
 from auditor.places import Site, here
 from auditor.values import (
     NONE,
@@ -183,30 +184,18 @@ def _next(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _map(it: Interpreter, args: Args, site: Site | None) -> Value:
     assert site is not None
     function, *sources = args.pos
+    if len(sources) == 1:
+        return mapped(it, iterate(it, sources[0], site), lambda item: it.call(function, Args([item]), site))
     rows = iterate(it, _zip(it, Args(sources), site), site)
-    out: list[Value] = []
-    for row in rows.items:
-        items = row.items if isinstance(row, Star) else (row,)
-        results = [it.call(function, Args(list(r.items)), site) for r in items if isinstance(r, Seq)]
-        out.append(Star(tuple(results)) if isinstance(row, Star) else results[0])
-    return Seq("list", out, rows.rest, flags=rows.flags)
+    return mapped(it, rows, lambda row: it.call(function, Args(unpack(it, row, len(sources), None, site)), site))
 
 
 def _filter(it: Interpreter, args: Args, site: Site | None) -> Value:
     assert site is not None
     function, source = args.pos[0], iterate(it, args.pos[1], site)
-    out: list[Value] = []
-    for i in source.items:
-        if isinstance(i, Star):
-            out.append(i)
-            continue
-        test = i if isinstance(function, Const) else it.call(function, Args([i]), site)
-        known = operators.truth(test)
-        if known is None:
-            out.append(Star((i,)))
-        elif known:
-            out.append(i)
-    return Seq("list", out, source.rest, flags=source.flags)
+    if isinstance(function, Const):
+        return mapped(it, source, lambda item: item, lambda item: item)
+    return mapped(it, source, lambda item: item, lambda item: it.call(function, Args([item]), site))
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {

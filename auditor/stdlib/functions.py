@@ -6,6 +6,7 @@ from auditor import methods, operators
 from auditor.containers import get_item, iterate
 from auditor.expressions import binary
 from auditor.interpreter import Handler, Interpreter
+from auditor.loops import mapped
 from auditor.objects import rewire
 from auditor.places import Site
 from auditor.values import (
@@ -19,6 +20,7 @@ from auditor.values import (
     Native,
     NativeClass,
     Seq,
+    Star,
     Value,
     text_of,
 )
@@ -48,13 +50,18 @@ def _first(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _reduce(it: Interpreter, args: Args, site: Site | None) -> Value:
     assert site is not None
     source = iterate(it, args.pos[1], site)
-    items = list(source.items)
-    if not source.exact:
-        return operators.unknown_from("reduce() over a sequence of unknown length", "", source)
-    total = args.pos[2] if len(args.pos) > 2 else items.pop(0)
-    for i in items:
-        total = it.call(args.pos[0], Args([total, i]), site)
-    return total
+    first = [] if len(args.pos) > 2 else [i for i in source.items[:1] if not isinstance(i, Star)]
+    unknown = operators.unknown_from("reduce() over a sequence of unknown length", "", source)
+    total = Seq("list", [*args.pos[2:3], *first, unknown][:1])
+
+    def add(item: Value) -> Value:
+        value = it.call(args.pos[0], Args([total.items[0], item]), site)
+        it.heap.touch(total)
+        total.items[0] = value
+        return value
+
+    mapped(it, Seq("list", source.items[len(first) :], source.rest), add)
+    return total.items[0]
 
 
 def _signature(it: Interpreter, args: Args, site: Site | None) -> Value:

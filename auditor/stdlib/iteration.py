@@ -7,6 +7,7 @@ from typing import Any
 from auditor import operators
 from auditor.containers import iterate
 from auditor.interpreter import Interpreter
+from auditor.loops import mapped
 from auditor.places import Site
 from auditor.values import Args, Const, Native, Seq, Star, Unknown, Value
 
@@ -81,9 +82,15 @@ def _repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
 def starmap(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`itertools.starmap(function, rows)`, and what a pool has of that name."""
     assert site is not None
-    rows = iterate(it, args.pos[1], site)
-    given = [iterate(it, row, site) for row in rows.items] if rows.exact else []
-    return Seq("list", [it.call(args.pos[0], Args(list(g.items), {}, g.rest), site) for g in given], rows.rest)
+    function, at = args.pos[0], site
+
+    def called(row: Value) -> Value:
+        given = iterate(it, row, at)
+        known = [i for i in given.items if not isinstance(i, Star)]
+        more = given.rest or (None if given.exact else Unknown("arguments of unknown number", places=(at,)))
+        return it.call(function, Args(known, {}, more), at)
+
+    return mapped(it, iterate(it, args.pos[1], site), called)
 
 
 NATIVES: dict[str, Value] = {

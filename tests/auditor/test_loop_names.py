@@ -98,7 +98,20 @@ CARRIED = {
     "bound where what is raised may be swallowed": ("for x in xs:\n    with x:\n        a = 1\n    a", {"a"}),
     "by a manager": ("for x in xs:\n    with x as a:\n        a", set()),
     "by a condition": ("while xs:\n    a = 1", {"xs"}),
-    "by an inner function": ("def g():\n    return a\nfor x in xs:\n    a = x\n    h()", {"a", "g", "h"}),
+    "by an inner function": ("def g():\n    return a\nfor x in xs:\n    a = x\n    h()", {"a", "h"}),
+    "not by its parameter": ("def g(a):\n    return a\nfor x in xs:\n    a = x\n    h()", {"h"}),
+    "not by what it binds": ("def g():\n    a = 1\n    return a\nfor x in xs:\n    a = x\n    h()", {"h"}),
+    "by a default": ("for x in xs:\n    a = x\n    h()\n    def g(a=a):\n        return a", {"a", "g", "h"}),
+    "by a decorator": ("@a\ndef g():\n    pass\nfor x in xs:\n    a = x\n    h()", {"a", "h"}),
+    "by a function inside of it": (
+        "def g(b):\n    return lambda b: a\nfor x in xs:\n    a = b = x\n    h()",
+        {"a", "h"},
+    ),
+    "by one that binds it outside": (
+        "def g(b):\n    nonlocal a\n    a = b\nfor x in xs:\n    a = x\n    h()",
+        {"a", "b", "g", "h"},
+    ),
+    "by a class": ("class G:\n    b = a\nfor x in xs:\n    a = x\n    h()", {"G", "a", "b", "h"}),
     "by a lambda behind the loop": ("while 1:\n    for x in xs:\n        a = x\n    f = lambda: a", {"a"}),
     "global": ("global a\nfor x in xs:\n    a = x\n    g()", {"a", "g"}),
 }

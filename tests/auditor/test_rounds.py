@@ -52,6 +52,7 @@ def made(*lines: str, edits: tuple[tuple[str, str], ...] = ()) -> str:
     return mutate(EXPORTER, COUNT, ("class Layer(nn.Module):\n", TOP), build, *edits)
 
 
+WRAP = ("def wrap(layer):", "    layer.out = Wrapped(layer.out)")
 ONCE = {
     "wrapped": ("for layer in model.layers:", "    layer.out = Wrapped(layer.out)"),
     "wrapped through a name": ("for layer in model.layers:", "    old = layer.out", "    layer.out = Wrapped(old)"),
@@ -67,6 +68,10 @@ ONCE = {
         "for layer in model.layers:",
         "    layer.out = Wrapped(layer.out)",
     ),
+    "by map": (*WRAP, "list(map(wrap, model.layers))"),
+    "by map with an index": (*WRAP, "list(map(lambda layer, i: wrap(layer), model.layers, range(LAYERS)))"),
+    "filtered": (*WRAP, "for layer in filter(lambda l: l.out is not None, model.layers):", "    wrap(layer)"),
+    "sorted": (*WRAP, "for layer in sorted(model.layers, key=lambda l: l.out.in_features):", "    wrap(layer)"),
 }
 
 
@@ -309,3 +314,34 @@ def test_a_name_that_a_list_may_have_is_not_taken_for_one(tmp_path: Path) -> Non
     states = 'STATES = ["keyCache", "valueCache"]'
     maybe = mutate(EXPORTER, (states, 'STATES = ["keyCache"]\nif input("both"):\n    STATES.append("valueCache")'))
     assert judged(tmp_path, maybe).verdict is Verdict.UNRESOLVED
+
+
+CHANGE = (
+    "import collections, functools, itertools",
+    "for layer in model.layers:",
+    "    layer.n = 0",
+    "first = model.layers[0]",
+    "def change(layer):",
+    "    first.n += 1",
+    "    return layer",
+)
+CALLED_FOR_EACH = (
+    "list(map(change, model.layers))",
+    "list(map(lambda layer, i: change(layer), model.layers, range(LAYERS)))",
+    "collections.deque(map(change, model.layers), maxlen=0)",
+    "for _ in map(change, model.layers):\n        pass",
+    "list(filter(change, model.layers))",
+    "sorted(model.layers, key=change)",
+    "max(model.layers, key=lambda layer: change(layer) and 1)",
+    "list(itertools.starmap(change, zip(model.layers)))",
+    "functools.reduce(lambda total, layer: change(layer), model.layers)",
+    "functools.reduce(lambda total, layer: change(layer), model.layers, 0)",
+    "[change(layer) for layer in model.layers]",
+    "all(change(layer) for layer in model.layers)",
+)
+
+
+@pytest.mark.parametrize("line", CALLED_FOR_EACH)
+def test_a_function_that_is_called_for_each_element_is_called_more_than_once(tmp_path: Path, line: str) -> None:
+    judgement = judged(tmp_path, made(*CHANGE, line, edits=(COUNTED,)))
+    assert judgement.verdict is not Verdict.ELIGIBLE
