@@ -167,12 +167,16 @@ def named_out(label: Label, graph: Graph) -> bool:
 
 @dataclass(slots=True)
 class Score:
-    """`verdicts` by wanted verdict: whether each was right. `facts` by name: the answer of each (see `ANSWERS`)."""
+    """`verdicts` by wanted verdict: whether each was right. `facts` by name: the answer of each (see `ANSWERS`).
+
+    `corrected` counts the labels that a second reading has changed.
+    """
 
     verdicts: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     facts: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in FIELDS})
     false_eligible: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    corrected: int = 0
 
     @property
     def right(self) -> int:
@@ -190,6 +194,7 @@ class Score:
             self.facts[name] += found
         self.false_eligible += other.false_eligible
         self.remarks += other.remarks
+        self.corrected += other.corrected
 
     def lines(self) -> Iterator[str]:
         for name, answers in sorted(self.verdicts.items()):
@@ -198,12 +203,13 @@ class Score:
             others = "".join(f", {found.count(a)} {a}" for a in ANSWERS[1:] if a in found)
             yield f"{name:24} {found.count('right'):4} of {len(found)}{others}"
         share = self.right / max(1, self.total)
+        yield f"labels with a correction (see README): {self.corrected}"
         yield f"verdicts right {self.right} of {self.total} ({share:.1%}), false eligible {len(self.false_eligible)}"
 
 
 def score(labels: Sequence[Label], report: Mapping[str, Any]) -> Score:
     """Compare a report with the labels of its repository."""
-    out = Score()
+    out = Score(corrected=sum(bool(label.corrected) for label in labels))
     quiet = {f["path"] for f in report["files"] if f["status"] == "no-export"}
     runs: dict[tuple[object, ...], list[Label]] = {}
     for label in labels:
