@@ -223,7 +223,7 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
     taint(it, args, Unknown(reason, places=places))
     operated(it, function, args, site)
     it.assumed.forget()
-    if it.events is not None and it.events.last_rows:
+    if it.events is not None:
         from auditor.torch import last_row
 
         last_row.called(it, function, args, result)
@@ -514,6 +514,10 @@ def bind(it: Interpreter, f: Function, args: Args, env: Env, site: Site | None) 
             names[name] = default
         else:
             names[name] = _missing(it, f, param, site)
+    if f.name == "__init__":
+        from auditor.torch import last_row
+
+        last_row.annotated(it, f, env)
 
 
 def _missing(it: Interpreter, f: Function, param: cst.Param, site: Site | None) -> Value:

@@ -112,6 +112,22 @@ class Unknown(Value):
             self.children[at] = found
         return found
 
+    def twin(self, cls: type[Unknown] | None = None) -> Unknown:
+        """The same unknown as an object of its own, of another class if that is given."""
+        return (cls or Unknown)(
+            self.reason,
+            self.name,
+            self.kind,
+            dict(self.children),
+            self.atom,
+            self.query,
+            dict(self.assigned),
+            places=self.places,
+            flags=self.flags,
+            flexible=self.flexible,
+            of=self.of,
+        )
+
     @property
     def typed(self) -> bool:
         """Whether the value is surely of the type `kind`, and so not None."""

@@ -54,19 +54,7 @@ def copied(value: Value, deep: bool, seen: dict[int, Value] | None = None) -> Va
         case Absent() | Deleted():
             return value
         case Unknown():
-            twin = Unknown(
-                value.reason,
-                value.name,
-                value.kind,
-                dict(value.children),
-                value.atom,
-                value.query,
-                dict(value.assigned),
-                places=value.places,
-                flags=value.flags,
-                flexible=value.flexible,
-                of=value.of,
-            )
+            twin = value.twin()
             seen[id(value)] = twin
             twin.test = _asked(value.test, inner)
             return twin

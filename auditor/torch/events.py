@@ -48,7 +48,8 @@ class Events:
 
     `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
     and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
-    of it was looked up. `last_rows` are the unknown values that are one row of another, with where it was taken.
+    of it was looked up. `last_rows` are the unknown values that are one row of another, with where it was taken,
+    `row_axes` those whose rows lie along a known axis.
     """
 
     example: Example | None = None
@@ -63,6 +64,7 @@ class Events:
     started: int = field(default_factory=serial)
     outside: list[tuple[int, int]] = field(default_factory=list)
     last_rows: dict[int, tuple[Value, Site]] = field(default_factory=dict)
+    row_axes: dict[int, tuple[Value, int]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
     @property

@@ -5,19 +5,61 @@
 
 Whether such an output has one row does not hang on the code that was not read: what only one row goes into cannot
 give the others. Where the whole goes on as well, nothing is told.
+
+    def __init__(self, model, head: nn.Linear):
+        ...
+    return self.head(hidden)[:, 0]              # a linear layer leaves the rows along their axis: one of them goes on
+
+An annotation is enough to say that a row is taken. That rows are kept is never believed of it.
 """
 
 from __future__ import annotations
 
-from auditor.interpreter import Interpreter
+from auditor import dims
+from auditor.interpreter import Frame, Interpreter
 from auditor.places import Site
-from auditor.values import Args, Bound, Const, Seq, Tensor, Unknown, Value
+from auditor.syntax import spelled
+from auditor.values import Args, Bound, Const, Env, Function, NativeClass, Num, Seq, Tensor, Unknown, Value
+
+_LAYER = "Linear"
+
+
+class SaidLinear(Unknown):
+    """What nobody could read, where the constructor that takes it says that it is a linear layer."""
+
+    def twin(self, cls: type[Unknown] | None = None) -> Unknown:
+        return super().twin(cls or SaidLinear)
+
+
+def annotated(it: Interpreter, function: Function, env: Env) -> None:
+    """Note the parameters of a constructor that are said to be linear layers and are not known."""
+    p = function.node.params
+    for param in (*p.params, *p.kwonly_params):
+        value = env.names[param.name.value]
+        if type(value) is Unknown and param.annotation is not None and not value.typed:
+            said = param.annotation.annotation
+            if spelled(said).rpartition(".")[2] == _LAYER and function.site is not None:
+                frame = Frame(function.env, function.site.statement, it.loader.module_of(function.env))
+                cls = it.eval(said, frame)
+                if isinstance(cls, NativeClass) and cls.name == f"torch.nn.{_LAYER}":
+                    env.names[param.name.value] = value.twin(SaidLinear)
+
+
+def _through(it: Interpreter, function: Value, args: Args, result: Value) -> None:
+    """The rows of what a linear layer gives lie where they lay in what goes in."""
+    given = args.pos[0] if len(args.pos) == 1 and not args.kw and args.more is None else None
+    if it.events is None or not isinstance(function, SaidLinear) or not isinstance(given, Tensor) or not given.shape:
+        return
+    axes = [n for n, d in enumerate(given.shape[:-1]) if dims.depends_on_query(d)]
+    if len(axes) == 1:
+        it.events.row_axes[id(result)] = (result, axes[0])
 
 
 def taken(it: Interpreter, source: Value, key: Value, part: Value, site: Site) -> Value:
     """The item of an unknown value under a key: the last row of it, or a part of what is one row already."""
     if it.events is not None:
-        if _is_last_row(key):
+        _, axis = it.events.row_axes.get(id(source), (None, None))
+        if _is_last_row(key) or (axis is not None and _is_row(key, axis)):
             it.events.last_rows[id(part)] = (part, site)
         else:
             go_on(it, source, part)
@@ -26,6 +68,7 @@ def taken(it: Interpreter, source: Value, key: Value, part: Value, site: Site) -
 
 def called(it: Interpreter, function: Value, args: Args, result: Value) -> None:
     """The result of a call that nobody can read has one row when nothing but one row goes into it."""
+    _through(it, function, args, result)
     if it.events is None or not it.events.last_rows:
         return
     receiver = function.of if isinstance(function, Unknown) else None
@@ -77,6 +120,15 @@ def _is_last_row(key: Value) -> bool:
         return False
     first, second, *others = key.items
     return _is_whole(first) and all(map(_is_whole, others)) and _is_last(second)
+
+
+def _is_row(key: Value, axis: int) -> bool:
+    """One number on the axis of the rows, and all of every other."""
+    if not isinstance(key, Seq) or key.kind != "tuple" or not key.exact or len(key.items) <= axis:
+        return False
+    row = key.items[axis]
+    number = (isinstance(row, Const) and type(row.value) is int) or isinstance(row, Num)
+    return number and all(_is_whole(k) for n, k in enumerate(key.items) if n != axis)
 
 
 def _is_whole(key: Value) -> bool:

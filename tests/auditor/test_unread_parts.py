@@ -63,6 +63,62 @@ def test_an_output_that_is_not_said_to_be_logits_is_not_told(tmp_path: Path) -> 
     assert fact.value is None, fact
 
 
+# -- a head that nobody has read, which an annotation says is linear ---------------------------------------------------
+
+
+def _annotated(root: Path, said: str, use: str, top: str = "") -> Fact[Logits]:
+    """The logits of a model that is given its head by the caller, who takes it from a package that is not there."""
+    return _logits(
+        root,
+        (
+            "class Model(nn.Module):\n    def __init__(self):\n",
+            top + f"class Model(nn.Module):\n    def __init__({said}):\n",
+        ),
+        ("        self.head = nn.Linear(HIDDEN, VOCAB)\n", "        self.head = head\n"),
+        ("    model = Model().eval()\n", "    model = Model(head=outside.load().head).eval()\n"),
+        (HEAD, f"        logits = {use}\n"),
+    )
+
+
+LINEAR = "self, head: nn.Linear"
+
+
+@pytest.mark.parametrize("said", [LINEAR, "self, head: torch.nn.Linear", "self, *, head: nn.Linear"])
+@pytest.mark.parametrize("use", ["self.head(x)[:, 0]", "self.head(x)[:, 0, :]", "self.head(x)[:, rows - 1]"])
+def test_a_row_of_what_is_said_to_be_linear_is_one_row(tmp_path: Path, said: str, use: str) -> None:
+    fact = _annotated(tmp_path, said, use)
+    assert fact.value is Logits.LAST, fact
+
+
+OWN = """\
+class Linear(nn.Module):
+    def forward(self, x):
+        return outside.apply(x)
+
+
+"""
+NOT_LINEAR = {
+    "nothing is said": ("self, head", "self.head(x)[:, 0]", ""),
+    "another kind of module is said": ("self, head: nn.Module", "self.head(x)[:, 0]", ""),
+    "a class of the script's own": ("self, head: Linear", "self.head(x)[:, 0]", OWN),
+    "what is said is no class": ("self, head: outside.Linear", "self.head(x)[:, 0]", ""),
+    "a number of the vocabulary": (LINEAR, "self.head(x)[:, :, 0]", ""),
+    "a row of the batch": (LINEAR, "self.head(x)[0]", ""),
+    "a row of the batch, and all rows": (LINEAR, "self.head(x)[0, :]", ""),
+    "two rows": (LINEAR, "self.head(x)[:, :2]", ""),
+    "rows along the last axis": (LINEAR, "self.head(x.transpose(1, 2))[:, 0]", ""),
+    "the whole goes on as well": (LINEAR, "self.head(x)[:, 0] + self.head(x).mean(1)", ""),
+    "more goes in": (LINEAR, "self.head(x, x)[:, 0]", ""),
+    "no row is taken: what is said keeps none": (LINEAR, "self.head(x)", ""),
+}
+
+
+@pytest.mark.parametrize("name", sorted(NOT_LINEAR))
+def test_what_is_said_tells_of_a_row_that_is_taken_and_no_more(tmp_path: Path, name: str) -> None:
+    fact = _annotated(tmp_path, *NOT_LINEAR[name])
+    assert fact.value is None, fact
+
+
 # -- weights that nobody has read --------------------------------------------------------------------------------------
 
 WEIGHTS = {
