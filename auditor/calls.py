@@ -223,7 +223,7 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
     taint(it, args, Unknown(reason, places=places))
     operated(it, function, args, site)
     it.assumed.forget()
-    if it.events is not None:
+    if it.events is not None and (it.events.last_rows or type(function) is not Unknown):
         from auditor.torch import last_row
 
         last_row.called(it, function, args, result)

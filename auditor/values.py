@@ -392,7 +392,7 @@ class Tensor(Value):
 
     `cuts` are the places that left one row of several; `tags` say what went into it (`argmax`, `wraps`, ...); `base`
     is the input, buffer or parameter that it is a view of; `data` is a small known content. `of` is the tensor that
-    this one is a view of, where that is none of those.
+    this one is a view of, where that is none of those. `pick` is what it is beside a mask with a single one.
     """
 
     shape: tuple[Dim, ...] | None
@@ -403,7 +403,26 @@ class Tensor(Value):
     base: Storage | None = None
     data: Value | None = None
     of: Tensor | None = field(default=None, kw_only=True, compare=False, repr=False)
+    pick: Pick | None = field(default=None, kw_only=True, compare=False, repr=False)
     born: int = field(default_factory=serial, kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """What a tensor is beside a mask with a single one (see `torch/placing.py`); views lose what is no mask.
+
+    `numbers` that are all different; `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is
+    `kept` by `rest`; what is `new` by `at`; and the sum of both, `placed`. `mask` tells masks apart.
+    """
+
+    what: str
+    mask: int = 0
+    held: Storage | None = None
+
+    @property
+    def seen(self) -> Pick | None:
+        """What a view of the tensor is."""
+        return self if self.what in ("numbers", "at", "rest") else None
 
 
 @dataclass(slots=True, eq=False)

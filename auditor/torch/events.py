@@ -126,13 +126,16 @@ class Events:
             return
         wraps = "wraps" in target.tags or wraps_at(key)
         whole = (key is None or _covers(key)) and is_layer(target)
-        own = isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
+        placed = _is_placed(target.base, value)
+        own = not placed and isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
         wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
         unclear = unclear or _unclear(target, key, value, whole)
         part = self.symbolic and not whole
         blended = self._blended(target.base, value, part) if self.symbolic else ""
         narrow = _narrow(key, value) if part else ""
-        spread = bool(narrow) and _takes_rows(target, key)
+        spread = placed or (bool(narrow) and _takes_rows(target, key))
+        if placed and self.symbolic:
+            narrow = "is written at one position, whatever the length of the query"
         self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended, narrow, spread))
 
     def _blended(self, storage: Storage, value: Value | None, part: bool) -> str:
@@ -179,6 +182,12 @@ class Events:
         return self._kept.setdefault(born, Storage(f"(tensor made{line})", "attribute"))
 
 
+def _is_placed(storage: Storage, value: Value | None) -> bool:
+    """Whether a value is the state itself with one row put in."""
+    pick = value.pick if isinstance(value, Tensor) else None
+    return pick is not None and pick.what == "placed" and pick.held is not None and pick.held.name == storage.name
+
+
 def _from_cache(tag: str) -> bool:
     kind, colon, name = tag.partition(":")
     return bool(colon) and kind == "from" and role_by_name(name).is_kv
@@ -214,7 +223,7 @@ def is_layer(t: Tensor) -> bool:
 
 
 def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool) -> str:
-    if "chosen" in target.tags or _chosen(key):
+    if _chosen(target) or _chosen(key):
         return "is written at a position that a condition chooses"
     if _computed(key):
         return "is written where values of the model say"
@@ -252,6 +261,10 @@ def _takes_rows(target: Tensor, key: Value | None) -> bool:
     return has_rows(key)
 
 
+_CHOSEN = frozenset({"chosen", "argmax", "topk"})
+"""Tags of positions that a condition, a bound or the model's own values choose."""
+
+
 def _chosen(key: Value | None) -> bool:
     """Whether a condition or a bound chooses a position; where a slice ends says nothing of it."""
     if isinstance(key, Seq):
@@ -263,7 +276,7 @@ def _chosen(key: Value | None) -> bool:
         alone = len(key.dim.terms) == 1
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
         return key.dim.flexible and ("min" in made or (alone and "either" in made))
-    return isinstance(key, Tensor) and "chosen" in key.tags
+    return isinstance(key, Tensor) and not key.tags.isdisjoint(_CHOSEN)
 
 
 def _computed(key: Value | None) -> bool:

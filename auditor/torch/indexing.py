@@ -73,6 +73,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     made.base = tensor.base
     if made.base is None and not indices:
         made.of = tensor
+    if tensor.pick is not None and all(map(_is_new_axis_or_all, parts)):
+        made.pick = tensor.pick.seen
     made = rows.other(it, made, elsewhere)
     if made.base is not None and wraps_at(key):
         made.tags = made.tags | {"wraps"}
@@ -85,6 +87,11 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
 
 def _is_new_axis(p: Value) -> bool:
     return isinstance(p, Const) and p.value is None
+
+
+def _is_new_axis_or_all(p: Value) -> bool:
+    whole = isinstance(p, Seq) and p.kind == "slice" and all(map(_is_new_axis, p.items))
+    return whole or _is_new_axis(p) or _is_ellipsis(p)
 
 
 def _is_ellipsis(p: Value) -> bool:

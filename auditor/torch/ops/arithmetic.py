@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows, shapes
+from auditor.torch import placing, rows, shapes
 from auditor.torch.ops.products import matmul
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, is_scalar, result, tagged, unknown_tensor
@@ -144,6 +144,8 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         made = rows.summed(it, made, a, b)
     elif op in ("*", "/"):
         made = rows.scaled(it, made, a, b)
+    if (type(a) is Tensor and a.pick is not None) or (type(b) is Tensor and b.pick is not None):
+        made = placing.combined(it, op, a, b, made)
     if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
         made.data = operators.binary(op, a.data, b)
     return made

@@ -39,10 +39,12 @@ def _copy(t: Tensor) -> Tensor:
 
 
 def _as_type(t: Tensor, dtype: str) -> Tensor:
-    """Numbers of another type are a copy; a state stays known as one."""
+    """Numbers of another type are a copy; a state stays known as one. Whole numbers made of others choose."""
     copied = dtype not in ("", t.dtype) and (t.base is None or t.base.role == "parameter")
     if not copied:
         return altered(t, dtype=dtype or t.dtype, of=t if t.base is None else None)
+    if dtype.startswith(("int", "uint", "long")) and t.dtype.startswith(("float", "bfloat", "half")):
+        return altered(t, dtype=dtype, base=None, of=None, born=serial(), tags=t.tags | {"chosen"})
     return altered(t, dtype=dtype, base=None, of=None, born=serial())
 
 

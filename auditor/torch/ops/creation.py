@@ -9,6 +9,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import shapes
 from auditor.torch.ops.op import first
+from auditor.torch.placing import NUMBERS
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, dtype_of, flatten_items, result, size, sizes, tagged, unknown_tensor
 from auditor.values import (
@@ -65,7 +66,9 @@ def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
         if not isinstance(start, dims.Poly)
         else dims.sub(stop, start)
     )
-    return Tensor((length,), dtype_of(args) or "int64", places=(site,) if site else (), flags=_flags(args.pos))
+    made = Tensor((length,), dtype_of(args) or "int64", places=(site,) if site else (), flags=_flags(args.pos))
+    made.pick = NUMBERS
+    return made
 
 
 def linspace(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -31,7 +31,7 @@ def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
     axis = args.get(1, "dim")
     axis = axis if isinstance(axis, Const) and type(axis.value) is int else args.kw.get("dim")
     made = rows.along(it, result(t.shape, t), t, axis, -1)
-    return named_pair(made, altered(result(t.shape, t), dtype="int64"), ("values", "indices"))
+    return named_pair(made, tagged(altered(result(t.shape, t), dtype="int64"), "chosen"), ("values", "indices"))
 
 
 def positions(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -30,8 +30,7 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     baked = done.fits is False or any(isinstance(d, dims.Poly) and d.traced for d in target)
     if baked and site is not None and it.events is not None:
         it.events.baked.append((site, f"reshape of {shapes.text(t.shape)} to {shapes.text(tuple(target))}"))
-    made = result(done.shape, t, site=None)
-    made.base, made.of = t.base, t if t.base is None else None
+    made = viewed(t, done.shape)
     return tagged(made, "one-row") if done.one_row else made
 
 
@@ -141,4 +140,6 @@ def _spread(t: Tensor, shape: Shape) -> Tensor:
 def viewed(t: Tensor, shape: Shape) -> Tensor:
     made = result(shape, t, site=None)
     made.base, made.of = t.base, t if t.base is None else None
+    if t.pick is not None:
+        made.pick = t.pick.seen
     return made

@@ -1,0 +1,103 @@
+"""One row put into a cache by arithmetic: what a mask of zeros and a single one keeps, and what it lets in.
+
+    at = (torch.arange(length)[:, None] == position).float()      # 1 at one position, 0 elsewhere
+    cache = cache * (1.0 - at) + row * at                         # that row is new, all others are as they were
+
+It is a write at a position. A gate that the model computes, a decay, or a mask of many ones looks the same and is a
+recurrence: so nothing but numbers that are all different, compared with one position, counts as such a mask.
+"""
+
+from __future__ import annotations
+
+from auditor import dims
+from auditor.interpreter import Interpreter
+from auditor.torch import shapes
+from auditor.torch.events import is_layer
+from auditor.torch.rows import BLENDED
+from auditor.values import Const, Num, Pick, Tensor, Unknown, Value, serial
+
+NUMBERS = Pick("numbers")
+"""0, 1, 2, ... along one axis."""
+_CHOSEN = frozenset({"chosen", "argmax", "topk", "wraps", "moved"})
+"""Tags of positions that a condition, a bound or the model's own values choose."""
+
+
+def combined(it: Interpreter, op: str, a: Value, b: Value, made: Tensor) -> Tensor:
+    """`made` is `a op b`, of which one has a part in such a write."""
+    match op:
+        case "==":
+            return _compared(a, b, made)
+        case "-":
+            return _subtracted(a, b, made)
+        case "*":
+            return _multiplied(a, b, made)
+        case "+":
+            return _added(it, a, b, made)
+    return made
+
+
+def _compared(a: Value, b: Value, made: Tensor) -> Tensor:
+    """Numbers that equal one position: a mask with a single one."""
+    for numbers, position in ((a, b), (b, a)):
+        if isinstance(numbers, Tensor) and numbers.pick == NUMBERS and _is_one(position):
+            made.pick = Pick("at", serial())
+    return made
+
+
+def _subtracted(a: Value, b: Value, made: Tensor) -> Tensor:
+    """`1 - mask`: its opposite."""
+    if isinstance(a, Const) and a.value == 1 and isinstance(b, Tensor) and b.pick is not None and b.pick.what == "at":
+        made.pick = Pick("rest", b.pick.mask)
+    return made
+
+
+def _multiplied(a: Value, b: Value, made: Tensor) -> Tensor:
+    """A state where the mask keeps it, and rows of the query where the mask is one."""
+    for mask, value in ((a, b), (b, a)):
+        if not isinstance(mask, Tensor) or mask.pick is None or not isinstance(value, Tensor):
+            continue
+        if mask.pick.what == "rest" and _fits(mask, value):
+            made.pick = Pick("kept", mask.pick.mask, value.base)
+        elif mask.pick.what == "at" and _lies_along(mask, value):
+            made.pick = Pick("new", mask.pick.mask)
+    return made
+
+
+def _added(it: Interpreter, a: Value, b: Value, made: Tensor) -> Tensor:
+    """What is kept and what is new by one mask: the state, with one row put in."""
+    for old, new in ((a, b), (b, a)):
+        kept = old.pick if isinstance(old, Tensor) else None
+        put = new.pick if isinstance(new, Tensor) else None
+        if kept is None or put is None or (kept.what, put.what) != ("kept", "new") or kept.mask != put.mask:
+            continue
+        assert isinstance(old, Tensor)
+        assert isinstance(new, Tensor)
+        if BLENDED not in new.tags and it.events is not None and not it.events.from_held(kept.held, new):
+            made.pick, made.shape = Pick("placed", kept.mask, kept.held), old.shape
+    return made
+
+
+def _is_one(position: Value) -> bool:
+    """Whether a value is a single number, which nothing that the model computes has chosen."""
+    if not isinstance(position, Tensor):
+        return isinstance(position, (Const, Num)) or (
+            isinstance(position, Unknown) and position.kind in ("int", "data")
+        )
+    return position.shape is not None and all(d == 1 for d in position.shape) and position.tags.isdisjoint(_CHOSEN)
+
+
+def _lies_along(mask: Tensor, value: Tensor) -> bool:
+    """Whether the rows of the query lie along the axis that the mask numbers: it is that of the positions."""
+    long = [n - len(mask.shape or ()) for n, d in enumerate(mask.shape or ()) if d != 1]
+    rows = [n - len(value.shape or ()) for n, d in enumerate(value.shape or ()) if dims.depends_on_query(d)]
+    return len(long) == 1 and long == rows
+
+
+def _fits(mask: Tensor, state: Tensor) -> bool:
+    """Whether a mask lies along one axis of a whole state, or of a whole layer of it, and only one can be meant."""
+    if state.base is None or state.base.role not in ("input", "buffer") or not is_layer(state):
+        return False
+    long = [d for d in mask.shape or () if d != 1]
+    if len(long) != 1 or not state.shape or mask.shape is None:
+        return False
+    return state.shape.count(long[0]) == 1 and shapes.broadcast([mask.shape, state.shape]) == state.shape

@@ -1,0 +1,95 @@
+"""One row put into a cache by a mask with a single one, and what looks like it: gates, decays, masks of many ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rules.facts import Role, State
+from rules.fixes import FixedBy, judge_graph
+from rules.verdict import Verdict, judge
+from tests.auditor.edits import WRITE_KEYS, Edit, ids
+from tests.auditor.support import EXPORTER, graph_of, mutate, scan_text
+
+PINNED = ids("None")
+ONE = ("1 if args.static else 8", "1")
+NUMBERS = "numbers = torch.arange(key_cache.shape[2])[None, None, :, None]"
+AT = "at = (numbers == start).to(k.dtype)"
+PUT = "key_cache[:] = key_cache * (1.0 - at) + k * at"
+
+
+def keys(*lines: str) -> Edit:
+    return WRITE_KEYS, "".join(f"        {line}\n" for line in lines)
+
+
+def _keys(root: Path, *edits: Edit) -> State:
+    facts = graph_of(scan_text(root, {"export.py": mutate(EXPORTER, *edits)})).facts
+    return next(s for s in facts.states.value or () if s.name == "keyCache")
+
+
+RIGHT = {
+    "a mask with a single one": keys(NUMBERS, AT, PUT),
+    "by view": keys("numbers = torch.arange(key_cache.shape[2]).view(1, 1, -1, 1)", AT, PUT),
+    "the other way round": keys(NUMBERS, AT, "key_cache[:] = at * k + (1 - at) * key_cache"),
+    "by copy_": keys(NUMBERS, AT, "key_cache.copy_(key_cache * (1.0 - at) + k * at)"),
+    "a position that is an input": keys(NUMBERS, "at = (numbers == position_ids[:, -1:]).float()", PUT),
+    "the position first": keys(NUMBERS, "at = (start == numbers).float()", PUT),
+}
+
+
+@pytest.mark.parametrize("name", sorted(RIGHT))
+def test_one_row_at_one_position_is_a_cache(tmp_path: Path, name: str) -> None:
+    state = _keys(tmp_path, PINNED, ONE, RIGHT[name])
+    assert state.role is Role.KV_KEY
+    assert "is written at one position" in state.reason
+
+
+RECURRENT = {
+    "a gate": keys("at = k.mean(-1, keepdim=True).sigmoid()", PUT),
+    "a gate of zeros and ones": keys("at = (k.mean(-1, keepdim=True) > 0).float()", PUT),
+    "a decay": keys("key_cache[:] = key_cache * (1.0 - 0.1) + k * 0.1"),
+    "all positions up to one": keys(NUMBERS, "at = (numbers <= start).float()", PUT),
+    "all positions but one": keys(NUMBERS, "at = (numbers != start).float()", PUT),
+    "what is kept and what is new change places": keys(NUMBERS, AT, "key_cache[:] = key_cache * at + k * (1.0 - at)"),
+    "half of the mask": keys(NUMBERS, AT, "at = at * 0.5", PUT),
+    "twice the opposite": keys(NUMBERS, AT, "key_cache[:] = key_cache * (2.0 - at) + k * at"),
+    "two masks": keys(
+        NUMBERS, AT, "other = (numbers == 0).float()", "key_cache[:] = key_cache * (1.0 - at) + k * other"
+    ),
+    "numbers that come again": keys("numbers = (torch.arange(key_cache.shape[2]) % 4)[None, None, :, None]", AT, PUT),
+    "numbers that are not known to differ": keys(
+        "numbers = torch.zeros(key_cache.shape[2])[None, None, :, None]", AT, PUT
+    ),
+    "a position that the model chooses": keys(NUMBERS, "at = (numbers == k.sum().argmax()).float()", PUT),
+    "a position that the model computes": keys(NUMBERS, "at = (numbers == k.sum().long()).float()", PUT),
+    "a sum with what was there": keys(NUMBERS, AT, "key_cache[:] = key_cache * (1.0 - at) + (k + key_cache) * at"),
+    "nothing is taken away": keys(NUMBERS, AT, "key_cache[:] = key_cache + k * at"),
+    "three terms": keys(NUMBERS, AT, "key_cache[:] = key_cache * (1.0 - at) + k * at + key_cache * 0.1"),
+    "along the channels": keys("numbers = torch.arange(key_cache.shape[3])", AT, PUT),
+    "another cache is kept": keys(NUMBERS, AT, "key_cache[:] = value_cache * (1.0 - at) + k * at"),
+    "a row in other places": keys(NUMBERS, AT, "key_cache[:] = key_cache.roll(1, 2) * (1.0 - at) + k * at"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(RECURRENT))
+def test_what_is_no_such_mask_is_not_known(tmp_path: Path, name: str) -> None:
+    assert _keys(tmp_path, PINNED, ONE, RECURRENT[name]).role is Role.UNKNOWN
+
+
+@pytest.mark.parametrize("name", sorted({**RIGHT, **RECURRENT}))
+def test_with_a_longer_query_none_of_them_is(tmp_path: Path, name: str) -> None:
+    graph = graph_of(scan_text(tmp_path, {"export.py": mutate(EXPORTER, {**RIGHT, **RECURRENT}[name])}))
+    assert judge(graph.facts).verdict is not Verdict.ELIGIBLE
+    assert any(s.role is Role.UNKNOWN for s in graph.facts.states.value or ())
+
+
+def test_a_longer_query_is_no_fix(tmp_path: Path) -> None:
+    script = mutate(EXPORTER, PINNED, ONE, RIGHT["a mask with a single one"])
+    judged = judge_graph(graph_of(scan_text(tmp_path, {"export.py": script})))
+    assert judged.fixed_by is FixedBy.NONE
+
+
+def test_of_a_fixed_window_one_row_is_too_few(tmp_path: Path) -> None:
+    four = ("1 if args.static else 8", "4")
+    assert _keys(tmp_path, PINNED, four, RIGHT["a mask with a single one"]).role is Role.UNKNOWN
