@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from auditor.places import Site
+from auditor.torch.transformers import CHECKPOINT
 from auditor.values import Unknown, Value
 from rules.facts import Fact, GraphFacts
 
@@ -33,6 +34,9 @@ def merged(worlds: Sequence[GraphFacts], site: Site, chosen_by: Sequence[Value] 
             _agreed(first.kv, other.kv, site, chooser),
             tuple({m.trait: m for m in (*first.marks, *other.marks)}.values()),
         )
+    if first.logits.reason == CHECKPOINT and keys:
+        reason = f"{CHECKPOINT}: {', '.join(keys)} (give it with --checkpoints)"
+        first = replace(first, logits=replace(first.logits, reason=reason))
     cited = tuple(
         dict.fromkeys(
             p.place("the checkpoint says") for v in chosen_by for p in v.places if p.path.endswith("config.json")

@@ -29,6 +29,8 @@ from auditor.values import (
     text_of,
 )
 
+CHECKPOINT = "the checkpoint's config.json decides"
+
 
 def config(site: Site | None, it: Interpreter | None = None, args: Args | None = None) -> Unknown:
     """The configuration of the checkpoint that the call names; one that is not at hand is unknown."""
@@ -37,7 +39,7 @@ def config(site: Site | None, it: Interpreter | None = None, args: Args | None =
             found = it.loader.checkpoints.config(format_value(given, "", None))
             if found is not None:
                 return found
-    return Unknown("the checkpoint's config.json decides", "config", "data", places=(site,) if site else ())
+    return Unknown(CHECKPOINT, "config", "data", places=(site,) if site else ())
 
 
 def _config(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -7,7 +7,7 @@ from pathlib import Path
 from auditor.registries import Choices
 from auditor.values import Const
 from rules.verdict import judge
-from tests.auditor.support import EXPORTER, mutate, scan_text
+from tests.auditor.support import EXPORTER, graph_of, mutate, scan_text
 
 TOP, REST = EXPORTER.split("class Model(nn.Module):\n")
 CLASS, TAIL = REST.split("def export(args):\n")
@@ -126,3 +126,18 @@ def test_a_registry_of_other_things_is_none() -> None:
     choices = Choices()
     assert choices.choose([Const(1), Const(2)], None) is None  # type: ignore[arg-type]
     assert not choices.met
+
+
+def test_a_fact_that_a_checkpoint_decides_names_the_key_that_chose_the_class(tmp_path: Path) -> None:
+    top = "from transformers import AutoConfig\nCONFIG = AutoConfig.from_pretrained('pine-1b')\n\n\nclass Layer("
+    script = mutate(
+        EXPORTER,
+        ("class Layer(", top),
+        ("        x = self.norm(x)\n", "        x = CONFIG.final(x)\n"),
+        ("    model = Model().eval()\n", '    model = {"pine": Model, "fir": Model}[CONFIG.model_type]().eval()\n'),
+    )
+    reason = graph_of(scan_text(tmp_path, {"export.py": script})).facts.logits.reason
+    assert reason == "the checkpoint's config.json decides: config.model_type (give it with --checkpoints)"
+    alone = mutate(script, ('{"pine": Model, "fir": Model}[CONFIG.model_type]()', "Model()"))
+    reason = graph_of(scan_text(tmp_path, {"export.py": alone})).facts.logits.reason
+    assert reason == "the checkpoint's config.json decides"
