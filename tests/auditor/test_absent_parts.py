@@ -8,7 +8,7 @@ import pytest
 
 from rules.facts import Logits
 from rules.verdict import Verdict
-from tests.auditor.edits import HEAD
+from tests.auditor.edits import HEAD, built
 from tests.auditor.support import EXPORTER, graph_of, judged, mutate, scan_text
 
 UNKNOWN = (
@@ -106,3 +106,31 @@ def test_a_script_that_calls_none_says_where_it_ends(tmp_path: Path) -> None:
     judgement = judged(tmp_path, script)
     assert judgement.verdict is Verdict.UNRESOLVED
     assert any("None is called" in f.message for f in judgement.reasons)
+
+
+HANDED_ON = {
+    "set under a name that is not known": 'setattr(model, CONFIG["part"], Last())',
+    "added under a name that is not known": 'model.add_module(CONFIG["part"], Last())',
+    "added by keywords": 'model.add_module(name=CONFIG["part"], module=Last())',
+    "registered under a name that is not known": 'model.register_module(CONFIG["part"], Last())',
+    "put among the parts": 'model._modules[CONFIG["part"]] = Last()',
+    "put among the attributes": 'vars(model)[CONFIG["part"]] = Last()',
+    "put in by code that nobody can read": "outside.install(model)",
+    "put into the class by code that nobody can read": "outside.install(Model)",
+}
+
+
+@pytest.mark.parametrize("name", sorted(HANDED_ON))
+def test_a_part_that_may_have_been_put_in_is_not_none(tmp_path: Path, name: str) -> None:
+    script = mutate(
+        EXPORTER,
+        UNKNOWN,
+        ("class Model(nn.Module):\n", SCALE),
+        (
+            "        self.norm = nn.LayerNorm(HIDDEN)\n",
+            "        self.norm = nn.LayerNorm(HIDDEN)\n        self.part = None\n",
+        ),
+        (HEAD, "        x = self.part(x) if WIDTHS else x\n" + HEAD),
+        built(HANDED_ON[name]),
+    )
+    assert judged(tmp_path, script).verdict is not Verdict.ELIGIBLE

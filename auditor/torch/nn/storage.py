@@ -15,7 +15,10 @@ from auditor.values import NONE, Args, Native, Storage, Tensor, Unknown, Value, 
 
 def _register(role: str) -> Handler:
     def register(it: Interpreter, args: Args, site: Site | None) -> Value:
-        obj, name, value = self_of(args), text_of(args.pos[1]), args.get(2, "tensor", "param", "module") or NONE
+        given_name = args.get(1, "name") or NONE
+        obj, name, value = self_of(args), text_of(given_name), args.get(2, "tensor", "param", "module") or NONE
+        if not role and (name is None or "*" in name):
+            return it.call(it.loader.builtins["setattr"], Args([obj, given_name, value]), site)
         if name is None or not name.strip("*"):
             return NONE
         if isinstance(value, Tensor) and role:
