@@ -65,7 +65,7 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(("clamp", "clip"), arithmetic.clamped_between),
     **dict.fromkeys(("round", "floor", "ceil", "trunc", "fix"), elementwise.rounded),
     "softmax": elementwise.softmax,
-    "log_softmax": elementwise.ordered(1),
+    "log_softmax": elementwise.ordered(1, -1, blends=True),
     **dict.fromkeys(("cumsum", "cumprod", "cummax"), elementwise.ordered(1, blends=True)),
     **dict.fromkeys(("masked_fill", "masked_scatter"), elementwise.masked),
     **dict.fromkeys(("clone", "copy"), conversions.cloned),

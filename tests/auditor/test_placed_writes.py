@@ -62,6 +62,8 @@ MIXED = {
     **everywhere(f"k[:, :, -1:]{SPREAD}"),
     **everywhere(f"k.mean(2, keepdim=True){SPREAD}"),
     **everywhere("(k / k.abs().max())"),
+    **everywhere("k.softmax(2)"),
+    **everywhere("k.sort(2)[0]"),
     **everywhere("(k + key_cache[:, :, start - 1 : end - 1])"),
 }
 
@@ -84,6 +86,9 @@ OTHERS = {
     "what was there goes into the choice": keys(
         *NEW.format("k").split("; "), CHOICE.replace("new, key_cache", "new + key_cache, key_cache")
     ),
+    "a number as an index": keys("key_cache[:, :, x.sum(-1)[0].long()] = k"),
+    "an order as an index": keys("key_cache.index_copy_(2, x.sum(-1)[0].argsort(), k)"),
+    "the largest as an index": keys("key_cache[:, :, start + x.sum(-1)[0].argmax()] = k[:, :, 0]"),
     "a gate as an index": keys("key_cache[:, :, x.sum(-1)[0] > 0] = k"),
     "a gate that fills": keys(WRITE_KEYS.strip(), "key_cache.masked_fill_(x.sum(-1)[:, None, :, None] > 0, 0.0)"),
 }

@@ -41,7 +41,7 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def softmax(it: Interpreter, args: Args, site: Site | None) -> Value:
     """Weights of attention, where scores go in."""
-    t, made = first(args), ordered(1)(it, args, site)
+    t, made = first(args), ordered(1, -1, blends=True)(it, args, site)
     return tagged(made, WEIGHTS) if SCORES in t.tags and isinstance(made, Tensor) else made
 
 
