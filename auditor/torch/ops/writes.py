@@ -7,6 +7,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.events import wraps_at
+from auditor.torch.masks import UNMASKED
 from auditor.torch.ops import elementwise
 from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, scaled, subtracted
 from auditor.torch.ops.op import Op, first
@@ -33,6 +34,7 @@ def in_place(op: Op) -> Op:
         if isinstance(made, Tensor):
             if it.events is not None and t.base is None:
                 rows.overwritten(it, t, None, made.tags)
+                t.tags = t.tags if rows.INPUT in made.tags else t.tags - {rows.INPUT}
             shape = t.shape if t.shape is not None else made.shape
             made = altered(made, base=t.base, shape=shape, of=t.of, born=t.born)
         return made
@@ -82,6 +84,7 @@ def _written_at(it: Interpreter, args: Args) -> Tensor:
     t = first(args)
     parts = [a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, Tensor)]
     made = rows.spread_out(result(t.shape, t, *parts, site=None), *parts)
+    made.tags = made.tags - UNMASKED
     axis = next((a for a in (*args.pos[1:3], args.kw.get("dim")) if isinstance(a, Const)), None)
     if axis is not None:
         return rows.along(it, made, t, axis)
