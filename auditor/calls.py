@@ -303,6 +303,7 @@ def _poisoned(it: Interpreter, site: Site | None) -> None:
 
 
 _PATCHES = frozenset({"patch", "patches", "patched", "patching", "monkey", "monkeypatch", "hijack"})
+_HOOKS = frozenset({"hook", "hooks"})
 _REPLACES = frozenset({"apply", "inject", "override", "replace", "swap"})
 
 
@@ -313,6 +314,7 @@ def says_it_patches(dotted: str, args: Args) -> bool:
     """
     said = words(dotted.rpartition(".")[2])
     alone = not args.pos and len(said) > 1 and said[0] in _REPLACES
+    alone = alone or (not _HOOKS.isdisjoint(said) and any(isinstance(v, (Function, Bound)) for v in args.all()))
     return "()" not in dotted and (alone or not _PATCHES.isdisjoint(words(dotted)))
 
 

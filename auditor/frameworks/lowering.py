@@ -19,7 +19,21 @@ from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.roles import words
 from auditor.syntax import parts
-from auditor.values import NONE, Args, External, Function, Instance, Native, NativeClass, Seq, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Native,
+    NativeClass,
+    Seq,
+    Unknown,
+    Value,
+    text_of,
+)
 
 _TORCH = "coremltools.converters.mil.frontend.torch"
 _OPS = f"{_TORCH}.ops"
@@ -102,6 +116,15 @@ def _set_by_name(it: Interpreter, args: Args, site: Site | None) -> Value:
     return NONE
 
 
+def _updated(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`_TORCH_OPS_REGISTRY.name_to_func_mapping.update({name: function})`."""
+    given = args.pos[0] if args.pos else NONE
+    entries = list(given.entries.values()) if isinstance(given, Mapping) else []
+    for name, function in [*entries, *((Const(n), f) for n, f in args.kw.items())]:
+        _replaced(it, function, _names(name), site)
+    return NONE
+
+
 def _added(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`append_pass(name)` and `insert_pass(index, name)`."""
     given = args.kw.get("pass_name") or args.pos[-1]
@@ -168,6 +191,7 @@ NATIVES: dict[str, Value] = {
         f"{_TORCH}.torch_op_registry._TORCH_OPS_REGISTRY.{name}": Native(name, _set_by_name)
         for name in ("set_func_by_name", "register_func")
     },
+    f"{_TORCH}.torch_op_registry._TORCH_OPS_REGISTRY.name_to_func_mapping.update": Native("update", _updated),
     LOWERING_SET: Native("lowering", _set_by_name),
     "coremltools.PassPipeline": PIPELINE,
     "coremltools.converters.mil.mil.passes.pass_pipeline.PassPipeline": PIPELINE,

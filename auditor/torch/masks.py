@@ -14,7 +14,10 @@ SCORES, WEIGHTS = "scores", "weights"
 """The tags of products with each row of a cache, and of what a softmax makes of them: no mask has met them."""
 ALIKE = "alike-rows"
 """The tag of a tensor that has a row for each row of the query, and the same numbers in all of them."""
-UNMASKED = frozenset({SCORES, WEIGHTS, ALIKE})
+COARSE = "coarse-mask"
+"""The tag of a comparison of numbers that were rounded: it says the same for some rows, one behind another."""
+UNMASKED = frozenset({SCORES, WEIGHTS, ALIKE, COARSE})
+_SHOWING = frozenset({ALIKE, COARSE})
 
 
 def alike(made: Tensor) -> Tensor:
@@ -24,9 +27,14 @@ def alike(made: Tensor) -> Tensor:
     return made
 
 
+def coarse(made: Tensor) -> Tensor:
+    made.tags = made.tags | {COARSE}
+    return made
+
+
 def hides_nothing(m: Tensor) -> bool:
     """Whether no key is hidden from one row of the query and shown to another, wherever `m` is added to scores."""
-    return m.shape is not None and (len(m.shape) < 2 or 1 in m.shape[-2:] or ALIKE in m.tags)
+    return m.shape is not None and (len(m.shape) < 2 or 1 in m.shape[-2:] or not m.tags.isdisjoint(_SHOWING))
 
 
 def still_unmasked(tags: frozenset[str], sources: Iterable[Tensor]) -> frozenset[str]:
@@ -40,6 +48,6 @@ def still_unmasked(tags: frozenset[str], sources: Iterable[Tensor]) -> frozenset
 
 def _leaves(other: Tensor, tag: str) -> bool:
     """Whether what is computed from a tensor that has a tag and this one has the tag, too."""
-    if tag == ALIKE:
+    if tag in _SHOWING:
         return other.shape is not None and not any(map(is_query, other.shape))
     return hides_nothing(other)

@@ -13,6 +13,7 @@ from auditor.torch.ops import (
     creation,
     elementwise,
     joining,
+    normalization,
     products,
     reductions,
     selection,
@@ -28,10 +29,10 @@ from auditor.values import FALSE, NONE, Args, Bound, Const, External, Instance, 
 _SAME = """
 abs absolute neg negative expm1 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
 celu elu sqrt rsqrt square sin cos tan asin acos atan sinh cosh erf erfinv reciprocal sign
-softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout layer_norm rms_norm
-group_norm batch_norm instance_norm normalize local_response_norm nan_to_num
+softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout local_response_norm
+ nan_to_num
 logical_not bitwise_not isnan isinf isfinite fliplr flipud fake_quantize_per_tensor_affine type_as renorm sgn
-positive deg2rad diag_embed softmin tanhshrink special_expit polar real imag conj angle
+positive deg2rad diag_embed tanhshrink special_expit polar real imag conj angle
 """
 _VIEWS = """
 detach contiguous cpu cuda requires_grad_ data alias numpy pin_memory share_memory_ view_as_real
@@ -67,7 +68,12 @@ OPS: dict[str, Op] = {
     "softmax": elementwise.softmax,
     **dict.fromkeys(("exp", "exp2"), elementwise.exponential),
     **dict.fromkeys(("tril", "triu"), elementwise.triangle),
-    "log_softmax": elementwise.ordered(1),
+    **dict.fromkeys(("log_softmax", "softmin"), elementwise.ordered(1)),
+    **dict.fromkeys(("layer_norm", "rms_norm"), normalization.of_last_axes),
+    "group_norm": normalization.of_axes_from(1),
+    "instance_norm": normalization.of_axes_from(2),
+    "batch_norm": normalization.of_batch,
+    "normalize": normalization.along_axis,
     **dict.fromkeys(("cumsum", "cumprod", "cummax"), elementwise.ordered(1, blends=True)),
     **dict.fromkeys(("masked_fill", "masked_scatter"), elementwise.masked),
     **dict.fromkeys(("clone", "copy"), conversions.cloned),

@@ -16,7 +16,7 @@ from auditor import dims
 from auditor.dims import Dim, is_query
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch.masks import ALIKE, SCORES, WEIGHTS, alike
+from auditor.torch.masks import ALIKE, SCORES, WEIGHTS, alike, coarse
 from auditor.torch.shapes import Shape, normal
 from auditor.torch.tensors import tagged
 from auditor.values import Const, Seq, Tensor, Union, Value, merge_places
@@ -56,7 +56,7 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
     made.tags = made.tags - {MASK} if computed else made.tags | {MASK}
-    return made
+    return coarse(made) if "floored" in made.tags else made
 
 
 def _is_input(t: Tensor) -> bool:
@@ -158,6 +158,18 @@ def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> 
     axes = (x.shape or ())[-len(kernel) :]
     wide = any(k != 1 and dims.depends_on_query(d) for d, k in zip(axes, kernel, strict=False))
     return blended(made, site, wide)
+
+
+def pooled(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
+    """A number for all rows of the query: it mixes them in whatever it goes into."""
+    lying = {n for n, d in enumerate(t.shape or ()) if is_query(d)}
+    return blended(made, site, bool(lying) and lying <= set(axes))
+
+
+def normed(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
+    """`t`, scaled by what lies along some of its axes."""
+    shape = t.shape or ()
+    return blended(made, site, any(is_query(shape[n]) for n in axes if n < len(shape)))
 
 
 def widened(t: Tensor, made: Tensor) -> Tensor:

@@ -11,7 +11,17 @@ from auditor.torch import shapes
 from auditor.torch.masks import alike
 from auditor.torch.ops.op import Op, first
 from auditor.torch.shapes import Shape
-from auditor.torch.tensors import as_tensor, dtype_of, flatten_items, result, size, sizes, tagged, unknown_tensor
+from auditor.torch.tensors import (
+    as_tensor,
+    dtype_of,
+    flatten_items,
+    is_scalar,
+    result,
+    size,
+    sizes,
+    tagged,
+    unknown_tensor,
+)
 from auditor.values import (
     NO_FLAGS,
     NONE,
@@ -65,9 +75,9 @@ def like_with(number: int | None) -> Op:
 
 def _constant(it: Interpreter, made: Value, value: Value) -> Value:
     """`made`, filled with one number: what `forward` makes so is no parameter or buffer, which a file may fill."""
-    if it.events is None or not isinstance(made, Tensor) or not isinstance(value, Const):
+    if it.events is None or not isinstance(made, Tensor) or not is_scalar(value):
         return made
-    made.data = value if isinstance(value.value, (int, float)) else None
+    made.data = value if isinstance(value, Num) or (isinstance(value, Const) and value.value is not None) else None
     return alike(made)
 
 
