@@ -386,6 +386,24 @@ def spoil(it: Interpreter, args: Args, cause: Unknown) -> None:
                 scope = scope.parent
 
 
+_CHANGES = frozenset({"adjust", "apply", "configure", "merge", "override", "overrides", "set", "tune", "update"})
+
+
+def spoil_settings(it: Interpreter, dotted: str, args: Args, cause: Unknown) -> None:
+    """Objects of the sources that go into a call that nobody can read and that says that it changes what it is given.
+
+    One that loads, logs or builds something (most of them) leaves settings as they are; modules are marked elsewhere.
+    """
+    if _CHANGES.isdisjoint(words(dotted.rpartition(".")[2])):
+        return
+    from auditor.torch.modules import is_module
+
+    for v in args.all():
+        if isinstance(v, Instance) and isinstance(v.cls, Class) and not is_module(v):
+            it.heap.touch(v)
+            v.attrs = {k: union([x, cause]) for k, x in v.attrs.items()}
+
+
 def _spoil(it: Interpreter, v: Value, cause: Unknown) -> None:
     if isinstance(v, Mapping):
         it.heap.touch(v)
