@@ -303,6 +303,7 @@ def _poisoned(it: Interpreter, site: Site | None) -> None:
 
 
 _PATCHES = frozenset({"patch", "patches", "patched", "patching", "monkey", "monkeypatch", "hijack"})
+_HOOKS = frozenset({"hook", "hooks"})
 _REPLACES = frozenset({"apply", "inject", "override", "replace", "swap"})
 
 
@@ -313,6 +314,7 @@ def says_it_patches(dotted: str, args: Args) -> bool:
     """
     said = words(dotted.rpartition(".")[2])
     alone = not args.pos and len(said) > 1 and said[0] in _REPLACES
+    alone = alone or (not _HOOKS.isdisjoint(said) and any(isinstance(v, (Function, Bound)) for v in args.all()))
     return "()" not in dotted and (alone or not _PATCHES.isdisjoint(words(dotted)))
 
 
@@ -382,6 +384,24 @@ def spoil(it: Interpreter, args: Args, cause: Unknown) -> None:
                 for inner in list(scope.names.values()):
                     _spoil(it, inner, cause)
                 scope = scope.parent
+
+
+_CHANGES = frozenset({"adjust", "apply", "configure", "merge", "override", "overrides", "set", "tune", "update"})
+
+
+def spoil_settings(it: Interpreter, dotted: str, args: Args, cause: Unknown) -> None:
+    """Objects of the sources that go into a call that nobody can read and that says that it changes what it is given.
+
+    One that loads, logs or builds something (most of them) leaves settings as they are; modules are marked elsewhere.
+    """
+    if _CHANGES.isdisjoint(words(dotted.rpartition(".")[2])):
+        return
+    from auditor.torch.modules import is_module
+
+    for v in args.all():
+        if isinstance(v, Instance) and isinstance(v.cls, Class) and not is_module(v):
+            it.heap.touch(v)
+            v.attrs = {k: union([x, cause]) for k, x in v.attrs.items()}
 
 
 def _spoil(it: Interpreter, v: Value, cause: Unknown) -> None:

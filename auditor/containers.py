@@ -18,6 +18,7 @@ from auditor.values import (
     Const,
     External,
     ExternalObject,
+    Function,
     Instance,
     Key,
     Mapping,
@@ -332,6 +333,9 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             from auditor.calls import edited
 
             edited(it, obj, site)
+            if isinstance(value, Function):
+                it.heap.touch(obj)
+                obj.assigned[f"[{getattr(key, 'dotted', None) or text_of(key) or '*'}]"] = value
         case External(dotted="sys.modules") if it.loader.source_named(it, text_of(key) or "") is not None:
             it.poison = Unknown(f"the module `{text_of(key)}` is replaced", places=(site,))
         case External(dotted=dotted):
@@ -382,6 +386,9 @@ def _set_slice(it: Interpreter, obj: Seq, key: Seq, value: Value, site: Site) ->
 
 
 def delete_item(it: Interpreter, obj: Value, key: Value, site: Site) -> None:
+    if isinstance(obj, Instance) and isinstance(obj.cls, NativeClass) and "__delitem__" in obj.cls.methods:
+        it.call(it.get(obj, "__delitem__", site), Args([key]), site)
+        return
     if isinstance(obj, Instance) and isinstance(obj.payload, (Seq, Mapping)):
         obj = obj.payload
     if isinstance(obj, Mapping):

@@ -241,6 +241,14 @@ def either(a: Dim, b: Dim) -> Dim:
     return opaque("either", first, second)
 
 
+def is_query(d: Dim) -> bool:
+    """Whether a dimension is the query length itself: as many rows as go in, and none that a cache kept."""
+    if not isinstance(d, Poly) or len(d.terms) != 1:
+        return False
+    atoms, count = d.terms[0]
+    return count == 1 and len(atoms) == 1 and atoms[0].query and atoms[0].made is None
+
+
 def depends_on_query(d: Dim) -> bool:
     return isinstance(d, Poly) and d.query
 

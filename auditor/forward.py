@@ -11,6 +11,7 @@ from auditor.containers import iterate
 from auditor.dims import Atom, Dim
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
 from auditor.places import Site
+from auditor.roles import is_state_name, role_by_name
 from auditor.rounds import Parts
 from auditor.torch.events import Events, Example
 from auditor.torch.modules import call_module, walk
@@ -186,11 +187,16 @@ def symbolic(
     return replace(
         value,
         shape=tuple(shape),
-        base=Storage(name, "input", watched=not rows and not value.dtype.startswith("int"), shape=tuple(shape)),
+        base=Storage(name, "input", watched=not rows and _may_be_state(name, value.dtype), shape=tuple(shape)),
         cuts=(),
         tags=_OF_INPUT,
         data=None,
     )
+
+
+def _may_be_state(name: str, dtype: str) -> bool:
+    """Whether an input may be written: integers (positions, lengths) only where their name says so."""
+    return not dtype.startswith("int") or is_state_name(name) or role_by_name(name).is_kv
 
 
 _OF_INPUT = frozenset({INPUT})

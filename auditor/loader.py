@@ -418,7 +418,7 @@ class Loader:
     def call_external(
         self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None
     ) -> Value:
-        from auditor.calls import handed, says_it_patches, spoil, unread
+        from auditor.calls import handed, says_it_patches, spoil, spoil_settings, unread
         from auditor.torch.modules import find_module, kept_module, unknown_module
 
         dotted = function.dotted
@@ -449,7 +449,9 @@ class Loader:
                 dotted, args, places=function.places or ((site,) if site else ()), flags=merge_flags(args.all())
             )
         missing = self._reason(function)
-        spoil(it, args, Unknown(missing, places=function.places or ((site,) if site else ())))
+        cause = Unknown(missing, places=function.places or ((site,) if site else ()))
+        spoil(it, args, cause)
+        spoil_settings(it, dotted, args, cause)
         it.may_raise("Exception")
         if it.events is None and says_it_patches(dotted, args):
             it.poison = it.poison or Unknown(

@@ -345,6 +345,8 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
                 if isinstance(found_, Native) and name.startswith("from_"):
                     return Bound(found_, obj)
                 return found_
+            if obj is OBJECT and name == "__setattr__":
+                return Native("setattr", _set_raw)
             return Unknown(f"`{obj.name}.{name}` is not known", f"{obj.name}.{name}", places=(site,) if site else ())
         case Bound(function=External(dotted=dotted)):
             return Bound(External(f"{dotted}.{name}", places=obj.places), obj.receiver)
@@ -538,6 +540,16 @@ def _function_attribute(obj: Function, name: str) -> Value:
     return Unknown(f"an attribute of the function `{obj.name}`", f"{obj.name}.{name}")
 
 
+def _set_raw(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`object.__setattr__(obj, name, value)`, past what the class of `obj` does about it."""
+    obj, name = args.pos[0], text_of(args.pos[1])
+    if not isinstance(obj, Instance) or name is None:
+        return it.call(it.loader.builtins["setattr"], args, site)
+    it.heap.touch(obj)
+    obj.attrs[name] = args.pos[2]
+    return NONE
+
+
 def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Site | None) -> None:
     """`obj.name = value`."""
     match obj:
@@ -592,5 +604,7 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
                 it.events.written(obj, site, None, value)
             elif isinstance(value, Tensor) and value.shape is not None:
                 obj.shape = value.shape
+        case Native() if name in _INSIDES:
+            it.poison = it.poison or Unknown(f"`{name}` of `{obj.name}` is set", places=(site,) if site else ())
         case External():
             it.loader.patch_external(it, f"{obj.dotted}.{name}", value)

@@ -35,6 +35,7 @@ from auditor.values import (
     Class,
     Const,
     ExternalObject,
+    Function,
     Instance,
     Mapping,
     Native,
@@ -269,8 +270,20 @@ def _self(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _quiet(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """Any other method of a converter or program changes nothing that a fact reads."""
-    return Native("method", lambda it, inner, site: NONE)
+    """Any other method of a converter or program changes nothing that a fact reads, unless it is given code."""
+    obj, name = args.pos[0], text_of(args.pos[1])
+
+    def call(it: Interpreter, inner: Args, site: Site | None) -> Value:
+        code = (v.cls if isinstance(v, Instance) else v for v in inner.all())
+        if any(isinstance(c, (Function, Class)) for c in code) and isinstance(obj, Instance):
+            cause = Unknown(f"`{name}` is given code of the script", places=(site,) if site else ())
+            it.heap.touch(obj)
+            obj.taint = obj.taint or cause
+            if isinstance(obj.payload, Staged):
+                obj.payload.changed(cause)
+        return NONE
+
+    return Native("method", call)
 
 
 CONVERTER = NativeClass(

@@ -45,7 +45,7 @@ from rules.facts import Fact
 RANGE = record("coremltools.RangeDim", "lower_bound", "upper_bound", "default", "symbol")
 SHAPE = record("coremltools.Shape", "shape", "default")
 ENUMERATED = record("coremltools.EnumeratedShapes", "shapes", "default")
-TENSOR_TYPE = record("coremltools.TensorType", "name", "shape", "dtype", "default_value")
+TENSOR_TYPE = record("coremltools.TensorType", "name", "shape", "dtype", "default_value", wraps={"shape": SHAPE})
 IMAGE_TYPE = record("coremltools.ImageType", "name", "shape", "scale", "bias")
 STATE_TYPE = record("coremltools.StateType", "wrapped_type", "name")
 
@@ -53,12 +53,16 @@ STATE_TYPE = record("coremltools.StateType", "wrapped_type", "name")
 def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     model = args.get(0, "model") or NONE
     assert site is not None
-    if isinstance(model, Instance) and model.cls is MODEL and isinstance(model.payload, Staged):
-        return model  # an intermediate program, converted further: the same graph
+    if isinstance(model, Instance) and model.cls in (MODEL, SPEC) and isinstance(model.payload, Staged):
+        # an intermediate program, or that of a converted model, converted further: the same graph
+        return Instance(MODEL, payload=model.payload, places=model.places or (site,))
     options = model.options if isinstance(model, Union) else (model,)
     declarations = [declare(it, option, args, site) for option in options]
     facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     modules = [d.module for d in declarations]
+    kind = args.kw.get("classifier_config", NONE)
+    if not (isinstance(kind, Const) and kind.value is None):
+        facts = replace(facts, logits=Fact.unknown("the graph is made a classifier, which gives a label", site.place()))
     export = Export(site, tuple(it.stack), "main", facts, family_of(modules), it.conditions)
     export.inputs, export.outputs = names_given(declarations)
     export.home = it.choices.home(modules)
@@ -279,6 +283,9 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 _EDITS = {"add", "append", "extend", "insert", "pop", "remove", "CopyFrom", "MergeFrom", "ClearField"}
+_EDITS |= {"set_outputs", "remove_ops", "replace_uses_of_var_after_op", "add_function", "set_inputs"}
+_PROGRAM = {"_mil_program", "functions"}
+"""What a converted model gives of its program, which is edited like its protobuf."""
 _LABELS = ("name", "metadata", "author", "license", "userDefined", "shortDescription", "specificationVersion")
 
 
@@ -320,6 +327,12 @@ def _spec_called(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Instance(SPEC, {"path": Const(path)}, spec.payload)
 
 
+def _spec_built(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`with program.functions["main"] as block:`: operations are put into it."""
+    _spec_written(it, Args(args.pos[:1]), site)
+    return args.pos[0]
+
+
 SPEC = NativeClass(
     "coremltools.proto.Model",
     {
@@ -328,6 +341,8 @@ SPEC = NativeClass(
         "__iter__": _spec_items,
         "__setattr__": _spec_written,
         "__setitem__": _spec_written,
+        "__delitem__": _spec_written,
+        "__enter__": _spec_built,
         "__call__": _spec_called,
     },
     (OBJECT,),
@@ -344,7 +359,7 @@ def _reopened(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[1]) or ""
-    if name == "_spec":
+    if name == "_spec" or name in _PROGRAM:
         return _spec(it, args, site)
     return Unknown(f"`{name}` of a converted model", f"MLModel.{name}", places=(site,) if site else ())
 

@@ -54,9 +54,12 @@ def _lower(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _transform(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """`edge.transform(passes)`."""
+    """`edge.transform(passes)`, maybe of a program that was lowered before."""
+    edge = args.pos[0]
     _passes(it, args.get(1, "passes"), site)
-    return args.pos[0]
+    if it.poison is not None and isinstance(edge, Instance) and isinstance(edge.payload, Edge):
+        edge.payload.staged.changed(it.poison)
+    return edge
 
 
 def _passes(it: Interpreter, given: Value | None, site: Site | None) -> None:

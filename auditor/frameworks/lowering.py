@@ -19,8 +19,24 @@ from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.roles import words
 from auditor.syntax import parts
-from auditor.values import NONE, Args, External, Function, Instance, Native, NativeClass, Seq, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Native,
+    NativeClass,
+    Seq,
+    Unknown,
+    Value,
+    text_of,
+)
 
+_TORCH = "coremltools.converters.mil.frontend.torch"
+_OPS = f"{_TORCH}.ops"
 _KEEPING = """
 abs acos add asin atan cast ceil clip concat const cos elu equal erf exp exp2 expand fill floor gelu greater identity
 inverse layer leaky less log logical maximum minimum mod mul not pow prelu range real relu reshape rsqrt scaled select
@@ -28,6 +44,11 @@ shape sigmoid sign silu sin softmax softplus softsign sqrt square squeeze stack 
 """
 _ROW_BY_ROW = frozenset(_KEEPING.split())
 """First words of the operations of MIL that give each row of the query what that row has given."""
+_IDENTITIES = """
+alias assert clone contiguous copy detach dropout float format half identity int lift memory noop prim to type
+"""
+_MAY_BUILD_NOTHING = frozenset(_IDENTITIES.split())
+"""Words of PyTorch's operators that may give back what they receive."""
 
 
 def _registered(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -55,15 +76,17 @@ def _replaced(it: Interpreter, function: Value, alias: list[str], site: Site | N
     name = function.name if isinstance(function, Function) else ""
     own = {w for n in (name, *alias) for w in words(n)} | ({"matmul"} if "attention" in name else set())
     site = site or (function.site if isinstance(function, Function) else None)
-    for made in _built(it, function, set()) if isinstance(function, Function) else ["what cannot be read"]:
-        said = words(made)
-        if not said or (said[0] not in _ROW_BY_ROW and own.isdisjoint(said)):
-            reason = f"the lowering of `{alias[0] or name}` is replaced by one that builds `{made}`"
-            it.poison = it.poison or Unknown(reason, "register_torch_op", places=(site,) if site else ())
+    found = list(_built(it, function, set())) if isinstance(function, Function) else ["what cannot be read"]
+    bad = [f"`{m}`" for m in found if not (said := words(m)) or (said[0] not in _ROW_BY_ROW and own.isdisjoint(said))]
+    if not found and own.isdisjoint(_MAY_BUILD_NOTHING):
+        bad = ["nothing that is seen"]
+    if bad:
+        reason = f"the lowering of `{alias[0] or name}` is replaced by one that builds {bad[0]}"
+        it.poison = it.poison or Unknown(reason, "register_torch_op", places=(site,) if site else ())
 
 
 def _built(it: Interpreter, function: Function, seen: set[int]) -> Iterator[str]:
-    """The operations that a function builds, by itself or by a function that it names."""
+    """The operations that a function builds, by itself, by a function that it names or by another lowering."""
     if id(function.node) in seen or function.site is None:
         return
     seen.add(id(function.node))
@@ -74,12 +97,15 @@ def _built(it: Interpreter, function: Function, seen: set[int]) -> Iterator[str]
         todo += parts(node)
         if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
             owner = it.eval(node.value, frame)
-            if isinstance(owner, External) and owner.dotted.endswith("Builder"):
+            dotted = owner.dotted if isinstance(owner, External) else ""
+            if dotted.endswith("Builder") or (dotted == _OPS and not node.attr.value.startswith("_")):
                 yield node.attr.value
         elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
             called = it.eval(node.func, frame)
             if isinstance(called, Function):
                 yield from _built(it, called, seen)
+            elif isinstance(called, External) and called.dotted.startswith(f"{_OPS}.") and "._" not in called.dotted:
+                yield called.dotted.rpartition(".")[2]
 
 
 def _set_by_name(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -87,6 +113,15 @@ def _set_by_name(it: Interpreter, args: Args, site: Site | None) -> Value:
     function, alias = args.get(0, "func"), args.get(1, "name", "torch_alias") or NONE
     if function is not None:
         _replaced(it, function, _names(alias), site)
+    return NONE
+
+
+def _updated(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`_TORCH_OPS_REGISTRY.name_to_func_mapping.update({name: function})`."""
+    given = args.pos[0] if args.pos else NONE
+    entries = list(given.entries.values()) if isinstance(given, Mapping) else []
+    for name, function in [*entries, *((Const(n), f) for n, f in args.kw.items())]:
+        _replaced(it, function, _names(name), site)
     return NONE
 
 
@@ -147,7 +182,6 @@ def _own_pass(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Native("register_pass", lambda it, inner, site: inner.pos[0])
 
 
-_TORCH = "coremltools.converters.mil.frontend.torch"
 NATIVES: dict[str, Value] = {
     **{
         f"{space}.register_torch_op": Native("register_torch_op", _registered)
@@ -157,6 +191,7 @@ NATIVES: dict[str, Value] = {
         f"{_TORCH}.torch_op_registry._TORCH_OPS_REGISTRY.{name}": Native(name, _set_by_name)
         for name in ("set_func_by_name", "register_func")
     },
+    f"{_TORCH}.torch_op_registry._TORCH_OPS_REGISTRY.name_to_func_mapping.update": Native("update", _updated),
     LOWERING_SET: Native("lowering", _set_by_name),
     "coremltools.PassPipeline": PIPELINE,
     "coremltools.converters.mil.mil.passes.pass_pipeline.PassPipeline": PIPELINE,

@@ -177,6 +177,19 @@ def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
     return args.pos[0]
 
 
+def _decomposed(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`program.run_decompositions(table)`: what a function of the script's own makes of an operator is not followed."""
+    program, table = args.pos[0], args.get(1, "decomp_table")
+    made = [v for _, v in table.entries.values()] if isinstance(table, Mapping) else []
+    made += list(table.assigned.values()) if isinstance(table, Unknown) else []
+    own = next((v for v in made if isinstance(v, Function)), None)
+    if own is not None and isinstance(program, Instance):
+        places = (site,) if site is not None else ()
+        it.heap.touch(program)
+        program.taint = program.taint or Unknown(f"`{own.name}` says what becomes of an operator", places=places)
+    return program
+
+
 def _module(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     if not (isinstance(obj, Instance) and isinstance(obj.payload, Program)):
@@ -191,7 +204,7 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 EXPORTED = NativeClass(
     "torch.export.ExportedProgram",
-    {"run_decompositions": _same, "module": _module, "__getattr__": _getattr},
+    {"run_decompositions": _decomposed, "module": _module, "__getattr__": _getattr},
     (OBJECT,),
 )
 

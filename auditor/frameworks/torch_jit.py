@@ -36,6 +36,9 @@ def _trace(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _trace_module(it: Interpreter, args: Args, site: Site | None) -> Value:
     inputs = args.get(1, "inputs")
     found = inputs.get("forward") if isinstance(inputs, Mapping) else None
+    if isinstance(inputs, Mapping) and found is None:
+        what = Unknown("another method than `forward` is traced", "trace_module()", places=(site,) if site else ())
+        return unread(it, what, args, site)
     return _recorded(it, args, found or NONE, NONE, site)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,16 +42,33 @@ def logits_fact(it: Interpreter, d: Declaration, outcome: Outcome, q: Declared |
         if len(found) == len(ways) and all(f.value is found[0].value for f in found):
             return found[0]
         return Fact.unknown("the output is one of several", *evidence(d.site, value))
-    return _logits_of(d, name, value, q, concrete, outcome)
+    found = [_logits_of(d, name, value, q, concrete, outcome)]
+    found += [_logits_of(d, n, v, q, concrete, outcome) for n, v in _other_parts(d, outcome.outputs, name)]
+    return next((f for f in found if f.value is not Logits.ALL), found[0])
+
+
+def _other_parts(d: Declaration, outputs: Sequence[tuple[str, Value]], first: str) -> list[tuple[str, Value]]:
+    """Outputs that are named like the first part of a vocabulary, but for a number: all of them are the logits."""
+    stem = _DIGITS.sub("", first)
+    if not is_logits_name(first):
+        return []
+    return [(n, v) for n, v in _labelled(d, outputs) if n != first and _DIGITS.sub("", n) == stem]
+
+
+_DIGITS = re.compile(r"\d+")
 
 
 def _logits_output(d: Declaration, outputs: Sequence[tuple[str, Value]], default: str = "") -> tuple[str, Value | None]:
-    names = _names(d.output_names or (), len(outputs))
-    labelled = [(names.get(n) or own or default, v) for n, (own, v) in enumerate(outputs)]
+    labelled = _labelled(d, outputs, default)
     for label, v in labelled:
         if is_logits_name(label):
             return label, v
     return labelled[0] if labelled else ("", None)
+
+
+def _labelled(d: Declaration, outputs: Sequence[tuple[str, Value]], default: str = "") -> list[tuple[str, Value]]:
+    names = _names(d.output_names or (), len(outputs))
+    return [(names.get(n) or own or default, v) for n, (own, v) in enumerate(outputs)]
 
 
 def _names(names: Sequence[str], count: int) -> dict[int, str]:

@@ -14,7 +14,7 @@ import libcst as cst
 from auditor import operators
 from auditor.calls import bind, contains_yield
 from auditor.interpreter import Frame, Interpreter, RaiseSignal, Signal
-from auditor.objects import OBJECT
+from auditor.objects import OBJECT, class_lookup
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -137,8 +137,14 @@ MANAGER = NativeClass(
 )
 
 
+_MODES = ("__torch_function__", "__torch_dispatch__")
+"""Methods that PyTorch calls for every operation while a manager that has them is entered."""
+
+
 def enter(it: Interpreter, manager: Value, site: Site) -> Value | None:
     """What the `__enter__` of an object gives; None when it is no object with a known one."""
+    if isinstance(manager, Instance) and any(class_lookup(manager.cls, name)[0] is not None for name in _MODES):
+        it.poison = it.poison or Unknown("operations go through a mode of the script's own", places=(site,))
     return _called(it, manager, "__enter__", Args(), site)
 
 

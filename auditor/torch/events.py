@@ -130,6 +130,10 @@ class Events:
         own = not placed and isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
         wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
         unclear = unclear or _unclear(target, key, value, whole)
+        if not unclear and not whole and _rounded(key):
+            unclear = "is written at a position that was rounded"
+        if not unclear and self.symbolic and not whole and ("one-place" in target.tags or in_one_place(key)):
+            unclear = "is written in the same rows by every call"
         part = self.symbolic and not whole
         blended = self._blended(target.base, value, part) if self.symbolic else ""
         narrow = _narrow(key, value) if part else ""
@@ -296,6 +300,37 @@ def _unread(key: Value | None) -> Unknown | None:
         case Unknown() if key.kind not in ("int", "data") or key.flexible:
             return key
     return None
+
+
+def _rounded(key: Value | None) -> bool:
+    """Whether a position was divided and nothing of it is left: several tokens have the same one then."""
+    match key:
+        case Seq(kind="slice", items=items):
+            return _rounded(items[0])
+        case Seq(items=items):
+            return any(map(_rounded, items))
+        case Tensor(tags=tags):
+            return "floored" in tags and "wraps" not in tags
+        case Num(dim=d):
+            return d.flexible and not d.remainder and any(a.name.startswith("div(") for a in d.atoms)
+    return False
+
+
+def in_one_place(key: Value | None) -> bool:
+    """Whether a slice ends with the rows of the query and nothing else decides where: `[:, :, :s]` or `[:, :, -s:]`."""
+    parts = (key.items if key.kind == "tuple" else [key]) if isinstance(key, Seq) else []
+    if not all(isinstance(p, (Const, Num)) or (isinstance(p, Seq) and p.kind == "slice") for p in parts):
+        return False
+    bounds = [(p.items[0], p.items[1]) for p in parts if isinstance(p, Seq) and isinstance(p.items[0], (Const, Num))]
+    ends = [(a, b) for a, b in bounds if isinstance(a, Num) or isinstance(b, Num)]
+    return len(ends) == 1 and all(_of_query_alone(a, b) for a, b in ends)
+
+
+def _of_query_alone(start: Value, stop: Value) -> bool:
+    first, last = as_dim(start), as_dim(stop)  # None for a bound that is left out
+    if first is None or first == 0:
+        return last is not None and dims.is_query(last)
+    return last is None and dims.is_query(dims.neg(first))
 
 
 def wraps_at(key: Value | None) -> bool:

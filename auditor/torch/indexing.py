@@ -7,7 +7,7 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows
-from auditor.torch.events import wraps_at
+from auditor.torch.events import in_one_place, wraps_at
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered
@@ -78,6 +78,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     made = rows.other(it, made, elsewhere)
     if made.base is not None and wraps_at(key):
         made.tags = made.tags | {"wraps"}
+    if made.base is not None and in_one_place(key):
+        made.tags = made.tags | {"one-place"}
     if "grown" in made.tags and any(isinstance(p, Seq) for p in parts):
         made.tags = made.tags | {"moved"}
     if cut:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from auditor import dims
+from auditor import dims, operators
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.modules import MODULE
-from auditor.torch.ops import convolution, elementwise, views
+from auditor.torch.ops import convolution, elementwise, normalization, views
 from auditor.torch.ops.op import Op
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import OWN_TAGS, as_tensor, result, size, unknown_tensor
@@ -82,6 +82,26 @@ def attribute(obj: Instance, name: str) -> Dim | None:
 
 def _same(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
     return elementwise.same(it, args, site)
+
+
+def _normalized(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    return normalization.of_last(it, args, normalization.axes_of(obj.attrs.get("normalized_shape")), site)
+
+
+def _batch(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
+    kept = obj.attrs.get("track_running_stats")
+    training = Const(kept is not None and operators.truth(kept) is False)
+    return normalization.of_batch(it, Args(args.pos[:1], {**args.kw, "training": training}), site)
+
+
+def _by(op: Op) -> Forward:
+    """A layer that is a function of its input alone."""
+    return lambda it, obj, args, site: op(it, args, site)
+
+
+def _along(op: Op) -> Forward:
+    """A layer that is a function of its input and its `dim`."""
+    return lambda it, obj, args, site: op(it, Args([*args.pos[:1], obj.attrs.get("dim", NONE)], args.kw), site)
 
 
 def _linear(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
@@ -185,12 +205,12 @@ def _glu(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value
 
 
 def _attention(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
-    q = as_tensor(args.get(0, "query") or NONE)
-    out = (
-        rows.mixed(result(q.shape, *(a for a in args.pos if isinstance(a, Tensor)), site=None))
-        if q is not None
-        else unknown_tensor("attention", site)
-    )
+    """Attention to what goes in as keys: where those are the rows of the query, none that a cache holds are seen."""
+    q, k = as_tensor(args.get(0, "query") or NONE), as_tensor(args.get(1, "key") or NONE)
+    out = unknown_tensor("attention", site)
+    if q is not None:
+        out = rows.mixed(result(q.shape, *(a for a in args.pos if isinstance(a, Tensor)), site=None))
+        out = rows.blended(out, site, k is not None and any(map(dims.is_query, k.shape or ())))
     return Seq("tuple", [out, unknown_tensor("attention weights", site)])
 
 
@@ -213,7 +233,7 @@ _RECURRENT_METHODS: Methods = {
 }
 
 _ACTIVATIONS = """
-ReLU ReLU6 SiLU GELU Mish ELU SELU CELU LeakyReLU PReLU Sigmoid Tanh Softplus Softmax LogSoftmax Hardswish Hardsigmoid
+ReLU ReLU6 SiLU GELU Mish ELU SELU CELU LeakyReLU PReLU Sigmoid Tanh Softplus Hardswish Hardsigmoid
 Hardtanh Identity Dropout Dropout1d Dropout2d Threshold Softsign LogSigmoid
 """
 _RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional proj_size"
@@ -227,15 +247,19 @@ _UNREAD = {
     "AdaptiveAvgPool2d": "output_size",
     "PixelShuffle": "upscale_factor",
 }
-_NORMS = {
-    "LayerNorm": "normalized_shape eps elementwise_affine bias",
-    "RMSNorm": "normalized_shape eps elementwise_affine",
-    "GroupNorm": "num_groups num_channels eps affine",
-    "BatchNorm1d": "num_features eps momentum affine",
-    "BatchNorm2d": "num_features eps momentum affine",
-    "BatchNorm3d": "num_features eps momentum affine",
-    "InstanceNorm1d": "num_features eps momentum affine",
-    "InstanceNorm2d": "num_features eps momentum affine",
+_ORDERED = {
+    "Softmax": elementwise.softmax,
+    "LogSoftmax": elementwise.ordered(1),
+    "Softmin": elementwise.ordered(1),
+}
+_FEATURES = "num_features eps momentum affine track_running_stats"
+_NORMS: dict[str, tuple[Forward, str]] = {
+    "LayerNorm": (_normalized, "normalized_shape eps elementwise_affine bias"),
+    "RMSNorm": (_normalized, "normalized_shape eps elementwise_affine"),
+    "GroupNorm": (_by(normalization.of_axes_from(1)), "num_groups num_channels eps affine"),
+    "InstanceNorm1d": (_by(normalization.of_axes_from(2)), _FEATURES),
+    "InstanceNorm2d": (_by(normalization.of_axes_from(2)), _FEATURES),
+    **{f"BatchNorm{n}d": (_batch, _FEATURES) for n in (1, 2, 3)},
 }
 _CONV = "in_channels out_channels kernel_size stride padding dilation groups bias padding_mode"
 _DECONV = "in_channels out_channels kernel_size stride padding output_padding groups bias dilation"
@@ -262,7 +286,8 @@ EMBEDDING = layer(
 
 def _classes() -> list[NativeClass]:
     out = [layer(n, "dim", _same) for n in _ACTIVATIONS.split()]
-    out += [layer(n, p, _same, _norm_weights) for n, p in _NORMS.items()]
+    out += [layer(n, "dim", _along(f)) for n, f in _ORDERED.items()]
+    out += [layer(n, p, f, _norm_weights) for n, (f, p) in _NORMS.items()]
     out += [layer(f"Conv{s}d", _CONV, _convolution(s), _conv_weights(s)) for s in (1, 2, 3)]
     out += [layer(f"ConvTranspose{s}d", _DECONV, _convolution(s, True), _conv_weights(s)) for s in (1, 2, 3)]
     out += [layer(f"{kind}Pool{s}d", _POOL, _pool(s)) for kind in ("Max", "Avg") for s in (1, 2)]

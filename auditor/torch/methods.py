@@ -13,6 +13,7 @@ from auditor.torch.ops import (
     creation,
     elementwise,
     joining,
+    normalization,
     products,
     reductions,
     selection,
@@ -26,12 +27,12 @@ from auditor.torch.tensors import shape_value, unknown_tensor
 from auditor.values import FALSE, NONE, Args, Bound, Const, External, Instance, Native, Seq, Tensor, Unknown, Value
 
 _SAME = """
-abs absolute neg negative exp expm1 exp2 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
+abs absolute neg negative expm1 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
 celu elu sqrt rsqrt square sin cos tan asin acos atan sinh cosh erf erfinv reciprocal sign
-softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout layer_norm rms_norm
-group_norm batch_norm instance_norm normalize local_response_norm tril triu nan_to_num
+softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout local_response_norm
+ nan_to_num
 logical_not bitwise_not isnan isinf isfinite fliplr flipud fake_quantize_per_tensor_affine type_as renorm sgn
-positive deg2rad diag_embed softmin tanhshrink special_expit polar real imag conj angle
+positive deg2rad diag_embed tanhshrink special_expit polar real imag conj angle
 """
 _VIEWS = """
 detach contiguous cpu cuda requires_grad_ data alias numpy pin_memory share_memory_ view_as_real
@@ -65,7 +66,14 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(("clamp", "clip"), arithmetic.clamped_between),
     **dict.fromkeys(("round", "floor", "ceil", "trunc", "fix"), elementwise.rounded),
     "softmax": elementwise.softmax,
-    "log_softmax": elementwise.ordered(1, -1, blends=True),
+    **dict.fromkeys(("exp", "exp2"), elementwise.exponential),
+    **dict.fromkeys(("tril", "triu"), elementwise.triangle),
+    **dict.fromkeys(("log_softmax", "softmin"), elementwise.ordered(1, -1, blends=True)),
+    **dict.fromkeys(("layer_norm", "rms_norm"), normalization.of_last_axes),
+    "group_norm": normalization.of_axes_from(1),
+    "instance_norm": normalization.of_axes_from(2),
+    "batch_norm": normalization.of_batch,
+    "normalize": normalization.along_axis,
     **dict.fromkeys(("cumsum", "cumprod", "cummax"), elementwise.ordered(1, blends=True)),
     **dict.fromkeys(("masked_fill", "masked_scatter"), elementwise.masked),
     **dict.fromkeys(("clone", "copy"), conversions.cloned),
@@ -154,8 +162,13 @@ OPS: dict[str, Op] = {
     "glu": elementwise.glu,
 }
 _MAKERS: dict[str, Op] = {
-    **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), creation.filled),
-    **dict.fromkeys(("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"), creation.like),
+    "zeros": creation.filled_with(0),
+    "ones": creation.filled_with(1),
+    **dict.fromkeys(("empty", "rand", "randn"), creation.filled),
+    "zeros_like": creation.like_with(0),
+    "ones_like": creation.like_with(1),
+    "full_like": creation.like_with(None),
+    **dict.fromkeys(("empty_like", "rand_like", "randn_like"), creation.like),
     "full": creation.full,
     "randint": creation.randint,
     "arange": creation.arange,
@@ -176,8 +189,8 @@ _IN_PLACE = {
     "mul_": arithmetic.scaled,
     "div_": arithmetic.scaled,
     "clamp_": elementwise.same,
-    "zero_": elementwise.same,
-    "fill_": elementwise.same,
+    "zero_": creation.like,
+    "fill_": creation.like,
     **{f"{n}_": writes.scattered for n in _SCATTER.split()},
     **{f"{n}_": writes.accumulated for n in _ACCUMULATE.split()},
     "masked_fill_": elementwise.masked,
@@ -223,8 +236,8 @@ _METHODS: dict[str, Op] = {
     "ndimension": to_python.rank,
     "numel": to_python.numel,
     "nelement": to_python.numel,
-    "new_zeros": _new(creation.filled),
-    "new_ones": _new(creation.filled),
+    "new_zeros": _new(creation.filled_with(0)),
+    "new_ones": _new(creation.filled_with(1)),
     "new_empty": _new(creation.filled),
     "new_full": _new(creation.full),
     "new_tensor": _new(creation.from_data),

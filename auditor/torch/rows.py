@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from auditor import dims
-from auditor.dims import Dim
+from auditor.dims import Dim, is_query
 from auditor.interpreter import Interpreter
 from auditor.places import Site
+from auditor.torch.masks import ALIKE, SCORES, WEIGHTS, alike, coarse
 from auditor.torch.shapes import Shape, normal
-from auditor.torch.tensors import SCORES, WEIGHTS, tagged
+from auditor.torch.tensors import tagged
 from auditor.values import Const, Seq, Tensor, Union, Value, merge_places
 
 MASK, OTHER, FLIPPED, BLENDED = "row-mask", "other-rows", "flipped-rows", "blended-rows"
@@ -32,14 +33,6 @@ _NUMBERS = ("int", "uint", "bool")
 def has_rows(t: Value) -> bool:
     """Whether a value is a tensor with a row for each row of the query."""
     return isinstance(t, Tensor) and t.shape is not None and any(map(dims.depends_on_query, t.shape))
-
-
-def is_query(d: Dim) -> bool:
-    """Whether a dimension is the query length itself: as many rows as go in, and none that a cache kept."""
-    if not isinstance(d, dims.Poly) or len(d.terms) != 1:
-        return False
-    atoms, count = d.terms[0]
-    return count == 1 and len(atoms) == 1 and atoms[0].query and atoms[0].made is None
 
 
 def blended(made: Tensor, site: Site | None, when: bool = True) -> Tensor:
@@ -63,7 +56,7 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
     made.tags = made.tags - {MASK} if computed else made.tags | {MASK}
-    return made
+    return coarse(made) if "floored" in made.tags else made
 
 
 def _is_input(t: Tensor) -> bool:
@@ -90,10 +83,18 @@ def masked(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
 
 
 def scaled(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
-    """A product; with the number 0 it is 0 whatever goes in."""
-    if any(isinstance(v, Const) and v.value == 0 for v in operands):
+    """A product; with the number 0, or as many of it, it is 0 whatever goes in."""
+    numbers = [v.data if isinstance(v, Tensor) else v for v in operands]
+    if any(isinstance(n, Const) and n.value == 0 for n in numbers):
         made.tags = made.tags - {INPUT}
     return masked(it, made, *operands)
+
+
+def cancelled(made: Tensor, a: Value | None, b: Value | None) -> Tensor:
+    """A difference; of a tensor and itself it is 0 whatever goes in."""
+    if a is b:
+        made.tags = made.tags - {INPUT}
+    return made
 
 
 def other(it: Interpreter, made: Tensor, when: bool = True) -> Tensor:
@@ -159,11 +160,23 @@ def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> 
     return blended(made, site, wide)
 
 
+def pooled(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
+    """A number for all rows of the query: it mixes them in whatever it goes into."""
+    lying = {n for n, d in enumerate(t.shape or ()) if is_query(d)}
+    return blended(made, site, bool(lying) and lying <= set(axes))
+
+
+def normed(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
+    """`t`, scaled by what lies along some of its axes."""
+    shape = t.shape or ()
+    return blended(made, site, any(is_query(shape[n]) for n in axes if n < len(shape)))
+
+
 def widened(t: Tensor, made: Tensor) -> Tensor:
-    """`t`, expanded: a mask of rows stays one."""
+    """`t`, expanded: a mask of rows stays one, and one row that goes into all of them makes them alike."""
     if is_row_mask(t):
         made.tags = made.tags | {_WIDE, MASK}
-    return made
+    return alike(made) if t.shape is not None and not any(map(is_query, t.shape)) else made
 
 
 def along(
@@ -194,6 +207,7 @@ def joined(made: Tensor, lengths: list[Dim], site: Site | None) -> Tensor:
 
     A cache before them has a length of its own; a fixed number of rows in front moves them all by as many.
     """
+    made.tags = made.tags - {ALIKE}
     shifted = isinstance(lengths[0], int) and lengths[0] > 0 and any(map(_cut_short, lengths[1:]))
     return blended(made, site, shifted)
 
@@ -230,7 +244,8 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
         if part.shape is None or OTHER in part.tags - whole.tags or any(d not in part.shape for d in rows):
             marks = marks | {mark}
     for each in {id(x): x for x in (whole, t)}.values():
-        each.tags = (each.tags - {SCORES}) | marks
+        each.tags = (each.tags - {SCORES, ALIKE}) | marks
+        each.data = None
 
 
 def parts(value: Value) -> list[Tensor]:

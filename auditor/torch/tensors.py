@@ -9,6 +9,7 @@ from auditor.containers import iterate
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
+from auditor.torch.masks import UNMASKED, still_unmasked
 from auditor.torch.shapes import Shape
 from auditor.values import (
     NO_FLAGS,
@@ -27,9 +28,7 @@ from auditor.values import (
     merge_places,
 )
 
-SCORES, WEIGHTS = "scores", "weights"
-"""The tags of products with each row of a cache, and of what a softmax makes of them: no mask has met them."""
-OWN_TAGS = frozenset({"argmax", "topk", "one-row", "copy", SCORES, WEIGHTS})
+OWN_TAGS = frozenset({"argmax", "topk", "one-row", "copy"}) | UNMASKED
 _ALL = frozenset({"row-mask", "wide-mask"})
 """Tags of a tensor that is computed from nothing but such tensors and numbers."""
 
@@ -59,7 +58,8 @@ def result(
         if len(tensors) > 1:
             cuts, places = merge_places(*[t.cuts for t in tensors]), merge_places(*[t.places for t in tensors])
         if tags and len(tensors) > 1:
-            tags = tags - OWN_TAGS  # said of one tensor, not of what is computed from it and others
+            kept = still_unmasked(tags, tensors)
+            tags = tags - OWN_TAGS | kept  # said of one tensor, not of what is computed from it and others
             if tags & _ALL:
                 tags = tags - (_ALL - frozenset.intersection(*(t.tags for t in tensors)))
         if reason is None:

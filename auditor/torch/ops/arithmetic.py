@@ -30,7 +30,7 @@ def added(it: Interpreter, args: Args, site: Site | None) -> Value:
 def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = combine([*args.pos, *(args.kw[k] for k in ("other",) if k in args.kw)], site)
     taken = args.get(1, "other")
-    made = rows.summed(it, made, *args.pos, *args.kw.values())
+    made = rows.cancelled(rows.summed(it, made, *args.pos, *args.kw.values()), args.get(0, "input"), taken)
     return tagged(made, "wraps") if isinstance(taken, Tensor) and "floored" in taken.tags else made
 
 
@@ -39,7 +39,8 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
     if not isinstance(made, Tensor):
         return made
     rounding = text_of(args.kw.get("rounding_mode", NONE))
-    return tagged(made, "floored") if rounding else rows.scaled(it, made, *args.pos, *args.kw.values())
+    factors = [*args.pos, *(v for name, v in args.kw.items() if name != "out")]
+    return tagged(made, "floored") if rounding else rows.scaled(it, made, *factors)
 
 
 def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -142,6 +143,9 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         made = rows.compares(made, (a, b))
     elif op in ("+", "-"):
         made = rows.summed(it, made, a, b)
+        made = rows.cancelled(made, a, b) if op == "-" else made
+    elif op == "^":
+        made = rows.cancelled(made, a, b)
     elif op in ("*", "/"):
         made = rows.scaled(it, made, a, b)
     if (type(a) is Tensor and a.pick is not None) or (type(b) is Tensor and b.pick is not None):

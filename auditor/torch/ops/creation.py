@@ -8,10 +8,21 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import shapes
-from auditor.torch.ops.op import first
+from auditor.torch.masks import alike
+from auditor.torch.ops.op import Op, first
 from auditor.torch.placing import NUMBERS
 from auditor.torch.shapes import Shape
-from auditor.torch.tensors import as_tensor, dtype_of, flatten_items, result, size, sizes, tagged, unknown_tensor
+from auditor.torch.tensors import (
+    as_tensor,
+    dtype_of,
+    flatten_items,
+    is_scalar,
+    result,
+    size,
+    sizes,
+    tagged,
+    unknown_tensor,
+)
 from auditor.values import (
     NO_FLAGS,
     NONE,
@@ -30,13 +41,19 @@ from auditor.values import (
 
 
 def filled(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """`zeros`, `ones`, `empty`, `rand`, `randn`, ...: sizes first."""
+    """`empty`, `rand`, `randn`, ...: sizes first."""
     given = args.pos or [args.kw[k] for k in ("size", "shape") if k in args.kw]
     return _made(it, given, args, site)
 
 
+def filled_with(number: int) -> Op:
+    """`zeros` and `ones`: sizes first."""
+    return lambda it, args, site: _constant(it, filled(it, args, site), Const(number))
+
+
 def full(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return _made(it, [args.get(0, "size", "shape") or NONE], args, site)
+    made = _made(it, [args.get(0, "size", "shape") or NONE], args, site)
+    return _constant(it, made, args.get(1, "fill_value") or NONE)
 
 
 def like(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -45,6 +62,24 @@ def like(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = result(t.shape, t, site=site, dtype=dtype_of(args))
     made.tags = NO_FLAGS
     return made
+
+
+def like_with(number: int | None) -> Op:
+    """`zeros_like`, `ones_like` and (None) `full_like`."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        value = Const(number) if number is not None else args.get(1, "fill_value") or NONE
+        return _constant(it, like(it, args, site), value)
+
+    return run
+
+
+def _constant(it: Interpreter, made: Value, value: Value) -> Value:
+    """`made`, filled with one number: what `forward` makes so is no parameter or buffer, which a file may fill."""
+    if it.events is None or not isinstance(made, Tensor) or not is_scalar(value):
+        return made
+    made.data = value if isinstance(value, Num) or (isinstance(value, Const) and value.value is not None) else None
+    return alike(made)
 
 
 def randint(it: Interpreter, args: Args, site: Site | None) -> Value:

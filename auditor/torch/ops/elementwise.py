@@ -7,8 +7,9 @@ from auditor.containers import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
+from auditor.torch.masks import ALIKE, SCORES, UNMASKED, WEIGHTS, hides_nothing
 from auditor.torch.ops.op import Op, first
-from auditor.torch.tensors import SCORES, WEIGHTS, dtype_of, result, tagged, unknown_tensor
+from auditor.torch.tensors import dtype_of, result, tagged, unknown_tensor
 from auditor.values import Args, Tensor, Value
 
 
@@ -35,14 +36,31 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
     mask = args.get(1, "mask")
     if not isinstance(made, Tensor) or mask is None:
         return made
-    made.tags = made.tags - {SCORES}
+    hidden = {ALIKE} if isinstance(mask, Tensor) and hides_nothing(mask) else UNMASKED
+    made.tags = made.tags - hidden
     return rows.masked(it, made, first(args), mask)
 
 
 def softmax(it: Interpreter, args: Args, site: Site | None) -> Value:
     """Weights of attention, where scores go in."""
-    t, made = first(args), ordered(1, -1, blends=True)(it, args, site)
-    return tagged(made, WEIGHTS) if SCORES in t.tags and isinstance(made, Tensor) else made
+    return _weighed(first(args), ordered(1, -1, blends=True)(it, args, site))
+
+
+def exponential(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """The same before it is divided by its sum."""
+    return _weighed(first(args), same(it, args, site))
+
+
+def _weighed(scores: Tensor, made: Value) -> Value:
+    return tagged(made, WEIGHTS) if SCORES in scores.tags and isinstance(made, Tensor) else made
+
+
+def triangle(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`tril` and `triu`: rows that were alike are not, and keys behind a row may be hidden from it."""
+    made = same(it, args, site)
+    assert isinstance(made, Tensor)
+    made.tags = made.tags - UNMASKED
+    return made
 
 
 def ordered(axis: int, default: int | None = None, blends: bool = False) -> Op:
@@ -51,6 +69,7 @@ def ordered(axis: int, default: int | None = None, blends: bool = False) -> Op:
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         made = same(it, args, site)
         assert isinstance(made, Tensor)
+        made.tags = made.tags - {ALIKE}
         along = args.get(axis, "dim", "dims", "axis")
         return rows.along(it, made, first(args), along, default, site if blends else None)
 

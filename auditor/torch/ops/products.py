@@ -6,8 +6,9 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
+from auditor.torch.masks import SCORES, hides_nothing
 from auditor.torch.ops.op import first
-from auditor.torch.tensors import SCORES, as_tensor, result, tagged, unknown_tensor
+from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Seq, Tensor, Value, merge_places, text_of
 
 
@@ -30,7 +31,7 @@ def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
             "a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None)
         )
     made = result((*x.shape[:-1], weight.shape[0]), x, weight, site=None)
-    return rows.blended(made, site, rows.is_query(x.shape[-1]))
+    return rows.blended(made, site, dims.is_query(x.shape[-1]))
 
 
 def is_parameter(t: Tensor) -> bool:
@@ -61,9 +62,9 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = result(shape, *(t for t in tensors if t is not None), site=None)
     summed = shapes.summed_over(equation or "", known)
     made = rows.mixed(made) if sum(len(s) > 2 for s in known) > 1 else made
-    if len(known) == 2 and len(shape) > 2 and rows.is_query(shape[-2]) and not rows.is_query(shape[-1]):
+    if len(known) == 2 and len(shape) > 2 and dims.is_query(shape[-2]) and not dims.is_query(shape[-1]):
         made = tagged(made, SCORES)
-    made = rows.blended(made, site, any(map(rows.is_query, summed)))
+    made = rows.blended(made, site, any(map(dims.is_query, summed)))
     return (
         rows.leaked(it, made, tensors[0], tensors[-1], site)
         if tensors[0] is not None and tensors[-1] is not None
@@ -86,7 +87,7 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     made = result((*q.shape[:-1], width), q, *(t for t in (v, k) if t is not None), site=None)
     kept = next((t.shape for t in (v, k) if t is not None and t.shape and len(t.shape) > 1), None)
     if it.events is not None and kept is not None and site is not None:
-        it.events.attended(site, rows.is_query(kept[-2]))
+        it.events.attended(site, dims.is_query(kept[-2]))
     leaks = v is not None and not causal and _sees_all(args.get(3, "attn_mask")) and rows.reads_written(it, v)
     return rows.blended(rows.mixed(made), site, leaks)
 
@@ -95,8 +96,7 @@ def _sees_all(mask: Value | None) -> bool:
     """Whether attention has no mask, or one that is the same for all rows of the query."""
     if mask is None or (isinstance(mask, Const) and mask.value is None):
         return True
-    shape = mask.shape if isinstance(mask, Tensor) else None
-    return shape is not None and (len(shape) < 2 or shape[-2] == 1)
+    return isinstance(mask, Tensor) and hides_nothing(mask)
 
 
 def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -6,7 +6,7 @@ from auditor import dims, operators
 from auditor.containers import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import shapes
+from auditor.torch import rows, shapes
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
@@ -65,7 +65,7 @@ def reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) ->
     made = result(left, t, site=None)
     if cut and site is not None and site not in made.cuts:
         made.cuts = (*made.cuts, site)
-    return made
+    return rows.pooled(made, t, gone, site)
 
 
 def _axes(args: Args, position: int = 1) -> list[int] | None:

@@ -8,7 +8,7 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
-from auditor.torch.events import wraps_at
+from auditor.torch.events import in_one_place, wraps_at
 from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
@@ -26,9 +26,15 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = viewed(t, shapes.replace(t.shape, axis, length))
     if made.base is not None and wraps_at(args.get(2, "start")):
         made = tagged(made, "wraps")
+    if made.base is not None and in_one_place(_slice(args.get(2, "start"), length)):
+        made = tagged(made, "one-place")
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
         made.cuts = (*made.cuts, site)
     return made
+
+
+def _slice(start: Value | None, length: Dim) -> Seq:
+    return Seq("slice", [start or NONE, number(length), NONE])
 
 
 def select(it: Interpreter, args: Args, site: Site | None) -> Value:

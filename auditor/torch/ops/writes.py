@@ -7,6 +7,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.events import wraps_at
+from auditor.torch.masks import UNMASKED
 from auditor.torch.ops import elementwise
 from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, scaled, subtracted
 from auditor.torch.ops.op import Op, first
@@ -33,6 +34,7 @@ def in_place(op: Op) -> Op:
         if isinstance(made, Tensor):
             if it.events is not None and t.base is None:
                 rows.overwritten(it, t, None, made.tags)
+                t.tags = t.tags if rows.INPUT in made.tags else t.tags - {rows.INPUT}
             shape = t.shape if t.shape is not None else made.shape
             made = altered(made, base=t.base, shape=shape, of=t.of, born=t.born)
         return made
@@ -64,7 +66,7 @@ def _accumulates(args: Args) -> bool:
 
 def scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A functional write at given positions: the rows that it leaves alone are the old ones, in their places."""
-    t, made = first(args), _written_at(it, args)
+    t, made = first(args), _written_at(it, args, site)
     if any(map(wraps_at, (*args.pos[1:], *args.kw.values()))):
         return tagged(made, "moved")
     taken = _placed(args)[1]
@@ -75,19 +77,34 @@ def scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def accumulated(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A functional write that adds to what is there: `index_add`, `scatter_add`."""
-    return _written_at(it, args)
+    return _written_at(it, args, site)
 
 
-def _written_at(it: Interpreter, args: Args) -> Tensor:
+def _written_at(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     t = first(args)
     parts = [a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, Tensor)]
     made = rows.spread_out(result(t.shape, t, *parts, site=None), *parts)
+    made.tags = made.tags - UNMASKED
+    if t.data is not None:
+        made = _on_constants(made, t, parts, site)
     axis = next((a for a in (*args.pos[1:3], args.kw.get("dim")) if isinstance(a, Const)), None)
     if axis is not None:
         return rows.along(it, made, t, axis)
     if (at := args.get(1, "indices")) is not None and isinstance(at, Seq) and t.shape is not None:
         return rows.other(it, made, any(dims.depends_on_query(d) for d, _ in zip(t.shape, at.items, strict=False)))
     return made
+
+
+def _on_constants(made: Tensor, t: Tensor, parts: list[Tensor], site: Site | None) -> Tensor:
+    """Writes into a tensor that is filled with one number: what is chosen says all of it where numbers are written.
+
+    Rows of the query that are written where there is one place for all of them are mixed.
+    """
+    indices = [p for p in parts if p.dtype.startswith(("int", "uint"))]
+    if len(indices) == len(parts):
+        made = tagged(made, *(tag for p in indices for tag in p.tags & {"argmax", "topk"}))
+    apart = rows.has_rows(t) or not any(map(rows.has_rows, parts))
+    return rows.blended(made, site, not apart)
 
 
 def filled_in(t: Tensor, value: Value) -> None:

@@ -1,0 +1,53 @@
+"""Scores of attention that no mask has met: a row of the query then sees the keys of the rows behind it.
+
+A mask hides a key from one row and shows it to another. What says the same to all rows, or one number to each, cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from auditor.dims import is_query
+from auditor.values import NO_FLAGS, Tensor
+
+SCORES, WEIGHTS = "scores", "weights"
+"""The tags of products with each row of a cache, and of what a softmax makes of them: no mask has met them."""
+ALIKE = "alike-rows"
+"""The tag of a tensor that has a row for each row of the query, and the same numbers in all of them."""
+COARSE = "coarse-mask"
+"""The tag of a comparison of numbers that were rounded: it says the same for some rows, one behind another."""
+UNMASKED = frozenset({SCORES, WEIGHTS, ALIKE, COARSE})
+_SHOWING = frozenset({ALIKE, COARSE})
+
+
+def alike(made: Tensor) -> Tensor:
+    """Mark `made`, which is filled with one number or with one row again and again."""
+    if made.shape is not None and any(map(is_query, made.shape)):
+        made.tags = made.tags | {ALIKE}
+    return made
+
+
+def coarse(made: Tensor) -> Tensor:
+    made.tags = made.tags | {COARSE}
+    return made
+
+
+def hides_nothing(m: Tensor) -> bool:
+    """Whether no key is hidden from one row of the query and shown to another, wherever `m` is added to scores."""
+    return m.shape is not None and (len(m.shape) < 2 or 1 in m.shape[-2:] or not m.tags.isdisjoint(_SHOWING))
+
+
+def still_unmasked(tags: frozenset[str], sources: Iterable[Tensor]) -> frozenset[str]:
+    """Those of `tags`, which one of the sources has, that hold of what is computed from all of them."""
+    found = tags & UNMASKED
+    if not found:
+        return NO_FLAGS
+    sources = tuple(sources)
+    return frozenset(t for t in found if all(t in s.tags or _leaves(s, t) for s in sources))
+
+
+def _leaves(other: Tensor, tag: str) -> bool:
+    """Whether what is computed from a tensor that has a tag and this one has the tag, too."""
+    if tag in _SHOWING:
+        return other.shape is not None and not any(map(is_query, other.shape))
+    return hides_nothing(other)
