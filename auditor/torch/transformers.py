@@ -63,8 +63,17 @@ def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)
     obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
     vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
-    obj.attrs["lm_head"] = Instance(layers.NATIVES["torch.nn.Linear"], {"in_features": hidden, "out_features": vocab})
+    obj.attrs["lm_head"] = _made(it, "Linear", in_features=hidden, out_features=vocab)
     return obj
+
+
+def _made(it: Interpreter, kind: str, **sizes: Value) -> Instance:
+    """A layer of the usual kind, with its weights; which of them have a bias only the model's source says."""
+    made = it.call(layers.NATIVES[f"torch.nn.{kind}"], Args([], sizes), None)
+    assert isinstance(made, Instance)
+    if "bias" in made.attrs:
+        made.attrs["bias"] = Unknown("whether a layer of a Hugging Face model has a bias", "bias")
+    return made
 
 
 def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -154,7 +163,7 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A part of a model by the name that it has in this library: all of them treat each row by itself."""
     obj, name = args.pos[0], text_of(args.pos[1]) or ""
     assert isinstance(obj, Instance)
-    made = _part(obj, name)
+    made = _part(it, obj, name)
     if made is None:
         return Unknown(f"`{name}` of a Hugging Face model", f"model.{name}", places=(site,) if site else ())
     it.heap.touch(obj)
@@ -163,20 +172,18 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     return made
 
 
-def _part(obj: Instance, name: str) -> Instance | None:
+def _part(it: Interpreter, obj: Instance, name: str) -> Instance | None:
     cfg = obj.attrs.get("config")
     if not isinstance(cfg, Unknown):
         return None
     if name in _EMBEDDINGS:
-        sizes = {"num_embeddings": cfg.child(".vocab_size"), "embedding_dim": cfg.child(".hidden_size")}
-        return Instance(layers.NATIVES["torch.nn.Embedding"], sizes)
+        return _made(it, "Embedding", num_embeddings=cfg.child(".vocab_size"), embedding_dim=cfg.child(".hidden_size"))
     if name in _LAYERS:
         return Instance(LAYERS, {"config": cfg})
     if "norm" in name or name.startswith("ln_"):
-        return Instance(layers.NATIVES["torch.nn.LayerNorm"])
+        return _made(it, "LayerNorm")
     if obj.cls is PART and name.endswith("_proj"):
-        out = cfg.child(f".{name}.out_features")
-        return Instance(layers.NATIVES["torch.nn.Linear"], {"out_features": out})
+        return _made(it, "Linear", out_features=cfg.child(f".{name}.out_features"))
     return Instance(PART, {"config": cfg}) if obj.cls is PART and name in _GROUPS else None
 
 
