@@ -6,12 +6,12 @@ Causal models give logits for all rows unless told otherwise.
 from __future__ import annotations
 
 from auditor import dims
-from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.torch import layers, model_parts
 from auditor.torch.modules import MODULE, walk
+from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
 from auditor.values import (
     FALSE,
@@ -28,16 +28,6 @@ from auditor.values import (
     Value,
     text_of,
 )
-
-
-def config(site: Site | None, it: Interpreter | None = None, args: Args | None = None) -> Unknown:
-    """The configuration of the checkpoint that the call names; one that is not at hand is unknown."""
-    if it is not None and args is not None:
-        for given in args.all():
-            found = it.loader.checkpoints.config(format_value(given, "", None))
-            if found is not None:
-                return found
-    return Unknown("the checkpoint's config.json decides", "config", "data", places=(site,) if site else ())
 
 
 def _config(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -275,18 +265,29 @@ def _factory(name: str, handler: Method) -> NativeClass:
     return NativeClass(name, {"from_pretrained": handler, "from_config": handler, "__new__": handler}, (MODULE,))
 
 
+def _auto(name: str, handler: Method) -> NativeClass:
+    made = _factory(f"transformers.{name}", chosen(handler))
+    made.methods["register"] = registered
+    return made
+
+
 NATIVES: dict[str, Value] = {
     "transformers.AutoConfig": NativeClass(
-        "transformers.AutoConfig", {"from_pretrained": _config, "for_model": _config}, (OBJECT,)
+        "transformers.AutoConfig",
+        {"from_pretrained": _config, "for_model": _config, "register": lambda it, args, site: NONE},
+        (OBJECT,),
     ),
     "transformers.PretrainedConfig": NativeClass(
         "transformers.PretrainedConfig", {"from_pretrained": _config}, (OBJECT,)
     ),
-    "transformers.AutoModelForCausalLM": _factory("transformers.AutoModelForCausalLM", _causal),
-    "transformers.PreTrainedModel": MODULE,
-    "transformers.modeling_utils.PreTrainedModel": MODULE,
+    "transformers.AutoModelForCausalLM": _auto("AutoModelForCausalLM", _causal),
+    "transformers.GenerationMixin": GENERATES,
+    "transformers.generation.GenerationMixin": GENERATES,
+    "transformers.generation.utils.GenerationMixin": GENERATES,
+    "transformers.PreTrainedModel": OWN,
+    "transformers.modeling_utils.PreTrainedModel": OWN,
     **{f"transformers.{f}ForCausalLM": _factory(f"transformers.{f}ForCausalLM", _causal) for f in _FAMILIES.split()},
-    "transformers.AutoModel": _factory("transformers.AutoModel", _base),
+    "transformers.AutoModel": _auto("AutoModel", _base),
     **{f"transformers.{f}Model": _factory(f"transformers.{f}Model", _base) for f in _FAMILIES.split()},
     **{
         f"transformers.{f}Config": NativeClass(
