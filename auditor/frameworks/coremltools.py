@@ -161,7 +161,9 @@ def _inputs(it: Interpreter, module: Value, given: Value, site: Site) -> tuple[l
         parameter = parameters[n] if n < len(parameters) else f"arg{n}"
         out.append(_input(it, one, parameter, site))
         name = one.attrs.get("name") if isinstance(item, Star) and isinstance(one, Instance) else None
-        if isinstance(name, Unknown):  # any number of inputs, whatever they are called: caches, too
+        if (
+            isinstance(name, Unknown) and name.kind == "data"
+        ):  # any number of inputs, whatever they are called: caches, too
             more = more or name
     return out, more
 

@@ -202,3 +202,19 @@ def test_inputs_whose_names_are_in_a_file_may_be_caches(tmp_path: Path) -> None:
 def test_inputs_whose_shapes_alone_are_in_a_file_have_their_names(tmp_path: Path) -> None:
     script = mutate(MANIFEST, ('name=entry["name"]', 'name="image"'))
     assert judged(tmp_path, script).says() == "out by not-a-decoder"
+
+
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [("hidden", "out by no-logits"), ("logits", "out by static-query"), ("out", "out by static-query")],
+)
+def test_a_part_that_gives_hidden_states_and_what_it_carries_on_gives_no_logits(
+    tmp_path: Path, output: str, says: str
+) -> None:
+    mask = 'ct.TensorType("ids", (1, 1), np.int32), ct.TensorType("mask", (1, 64))'
+    script = mutate(
+        NAMED,
+        ('ct.TensorType("ids", (1, 1), np.int32)', mask),
+        ('ct.TensorType("logits")', f'ct.TensorType("{output}")'),
+    )
+    assert judged(tmp_path, script).says() == says
