@@ -218,3 +218,25 @@ def test_a_part_that_gives_hidden_states_and_what_it_carries_on_gives_no_logits(
         ('ct.TensorType("logits")', f'ct.TensorType("{output}")'),
     )
     assert judged(tmp_path, script).says() == says
+
+
+def test_every_input_that_a_loop_of_unknown_length_adds_is_seen(tmp_path: Path) -> None:
+    types = [line for line in NAMED.splitlines() if line.startswith(("types += ", "outputs = "))]
+    script = mutate(
+        NAMED,
+        (
+            types[0],
+            "for n in range(step.layers):\n"
+            '    types.append(ct.TensorType(f"past_key_{n}", (1, 4, 64, 4)))\n'
+            '    types.append(ct.TensorType(f"conv_state_{n}_in", (1, 16, 3)))',
+        ),
+        (
+            types[1],
+            'outputs = [ct.TensorType("logits")]\n'
+            "for n in range(step.layers):\n"
+            '    outputs += [ct.TensorType(f"present_key_{n}"), ct.TensorType(f"conv_state_{n}_out")]',
+        ),
+    )
+    graph = graph_of(scan_text(tmp_path, {"export.py": script}))
+    assert judge(graph.facts).says() == "out by hybrid-state"
+    assert {s.name: s.role for s in graph.facts.states.value or ()}["conv_state_*_in"] is Role.CONV
