@@ -33,6 +33,7 @@ from rules.facts import Change, Graph, GraphFacts, Invocation, InvocationKind, K
 
 _MOST_VARIANTS = 16
 _TOKENS = re.compile(r"convert_(?:tokens|ids)_to_\w+")
+_CONVERTS = re.compile(r"\b(?:convert|export_to_coreai\w*|add_exported_program|add_pytorch_module)\(")
 """Methods of tokenizers: they convert no model."""
 
 
@@ -320,7 +321,7 @@ class Examiner:
                     tried.setdefault(c.flag, [])
                 continue
             facts = same.facts if same is not None else None
-            decoders = [e.facts for e in other.exports if e.facts.kind.value is not Kind.OTHER]
+            decoders = [e.facts for e in other.exports if _may_decode(e)]
             tried.setdefault(c.flag, []).extend([facts] if facts is not None else decoders)
             if c.flag in deciding and (facts is None or key(facts) != key(export.facts)):
                 out.append(Change(c.text, c.flag, c.argv, facts))
@@ -329,17 +330,35 @@ class Examiner:
     def _variants(self, run: Run, result: Result, forks: Collection[tuple[str, ...]]) -> list[Found]:
         """The runs with another value of an option that decides something, save those that are forks themselves."""
         out: list[Found] = []
-        decoders = [e for e in result.exports if e.facts.kind.value is not Kind.OTHER]
+        decoders = [e for e in result.exports if _may_decode(e)]
         flags = frozenset().union(*(e.facts.flags for e in decoders))
+        if not decoders and self._writes_more(run.script, result):  # an option may choose a decoder instead
+            flags = frozenset().union(*(e.flags for e in result.exports))
         options = [o for o in self._options(result, flags) if not o.must_choose]
         before = [key(e.facts) for e in result.exports]
         for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
             other = self.evaluate(run.script, c.argv) if c.argv not in forks else ""
-            if isinstance(other, str):
+            if isinstance(other, str) or not (decoders or any(map(_may_decode, other.exports))):
                 continue
             if [key(e.facts) for e in other.exports] != before and other.exports:
                 out += self.graphs_of(Run(run.script, c.argv, InvocationKind.VARIANT), other.exports, other)
         return out
+
+    def _writes_more(self, script: str, result: Result) -> bool:
+        """Whether the script has a call to convert that this run has not come to."""
+        reached = {e.site.place().line for e in result.exports if e.site.path == script}
+        return 0 < len(reached) < _written(self.sources.read(script).text)
+
+
+def _written(text: str) -> int:
+    """How many calls to convert a script has, by the lines that name one and define none."""
+    return sum(
+        1 for line in text.splitlines() if _CONVERTS.search(line) and not line.lstrip().startswith(("def ", "#"))
+    )
+
+
+def _may_decode(export: Export) -> bool:
+    return export.facts.kind.value is not Kind.OTHER
 
 
 def _way(graph: Graph, export: Export) -> tuple[tuple[str, int], ...]:

@@ -131,7 +131,8 @@ Bounds = tuple[int, int, dict[int, int], int, Unknown | None]
 class Interpreter:
     """One run. `loader` finds modules, `sinks` collects what is exported, `argv` is the command line of the script.
 
-    `poison` is set when something was replaced that any module may use; `captured` counts exported and traced programs.
+    `poison` is set when something was replaced that any module may use, `registered` when a class was that a checkpoint
+    may ask for; `captured` counts exported and traced programs.
     `rewired` are functions whose code, defaults or globals the script has changed, `attributed` those of which it has
     set an attribute, with those that they had.
     `written` holds the names of files that the script writes.
@@ -158,6 +159,7 @@ class Interpreter:
     events: Any = None
     unknown_loops: int = 0
     poison: Unknown | None = None
+    registered: Unknown | None = None
     captured: int = 0
     assumed: Assumptions = field(default_factory=Assumptions)
     rounds: Rounds = field(default_factory=Rounds)

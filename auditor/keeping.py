@@ -84,7 +84,7 @@ class Keeper:
 
     def _changed(self, it: Interpreter) -> bool:
         """Whether the run has changed what modules share."""
-        return bool(self.patched or it.heap.changed or it.poison or it.rewired or it.loader.replaced())
+        return bool(self.patched or it.heap.changed or it.poison or it.registered or it.rewired or it.loader.replaced())
 
     def begins(self, it: Interpreter, module: Module) -> None:
         """A module is imported for the first time in the run."""
@@ -104,6 +104,7 @@ class Keeper:
             _bind(module.env, name, value)
         contents = it.heap.pristine()
         poison, it.poison, rewired, it.rewired = it.poison, None, it.rewired, {}
+        registered, it.registered = it.registered, None
         replaced = it.loader.restored()
         self._clean = True
         try:
@@ -111,6 +112,7 @@ class Keeper:
         finally:
             self._clean = False
             it.poison, it.rewired = poison or it.poison, {**rewired, **it.rewired}
+            it.registered = registered or it.registered
             it.loader.patched = {**it.loader.patched, **replaced}
             it.heap.undo(contents)
             for env, name, value in values:
@@ -235,6 +237,7 @@ def _effects(it: Interpreter) -> tuple[object, ...]:
     """What a run has come to, beside the objects in its journal: evaluating a statement may change that as well."""
     return (
         it.poison,
+        it.registered,
         len(it.rewired),
         len(it.search),
         len(it.written),

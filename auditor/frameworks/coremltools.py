@@ -160,12 +160,14 @@ def _inputs(it: Interpreter, module: Value, given: Value, site: Site) -> tuple[l
     source = iterate(it, given, site)
     more = source.rest
     out: list[Declared] = []
-    for n, item in enumerate(source.items):
-        one = item.items[0] if isinstance(item, Star) else item
+    each = [(isinstance(i, Star), one) for i in source.items for one in (i.items if isinstance(i, Star) else (i,))]
+    for n, (repeated, one) in enumerate(each):
         parameter = parameters[n] if n < len(parameters) else f"arg{n}"
         out.append(_input(it, one, parameter, site))
-        name = one.attrs.get("name") if isinstance(item, Star) and isinstance(one, Instance) else None
-        if isinstance(name, Unknown):  # any number of inputs, whatever they are called: caches, too
+        name = one.attrs.get("name") if repeated and isinstance(one, Instance) else None
+        if (
+            isinstance(name, Unknown) and name.kind == "data"
+        ):  # any number of inputs, whatever they are called: caches, too
             more = more or name
     return out, more
 

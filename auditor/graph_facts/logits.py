@@ -13,7 +13,7 @@ from auditor.graph_facts.evidence import evidence, why
 from auditor.graph_facts.query import has_one_row, query_axis
 from auditor.interpreter import Interpreter
 from auditor.objects import mro
-from auditor.roles import LOGIT_NAMES, is_logits_name, no_logits_name, words
+from auditor.roles import LOGIT_NAMES, carried, comes_back, is_logits_name, no_logits_name, words
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
 from auditor.torch.rows import BLENDED, INPUT, NOT_THE_QUERYS
@@ -134,7 +134,9 @@ def _one_row(d: Declaration, name: str, value: Value, outcome: Outcome) -> Fact[
 
 def _by_name(d: Declaration) -> Fact[Logits] | None:
     """`NONE` for outputs that could not be followed, when the names in the call say that none is logits."""
-    said = no_logits_name(d.output_names or ())
+    outputs = d.output_names or ()
+    held = carried([i.name for i in d.inputs], outputs)
+    said = no_logits_name([n for n in outputs if not comes_back(held, n)])
     if said is None:
         return None
     note = f"the output is named `{said}`"

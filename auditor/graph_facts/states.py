@@ -165,9 +165,10 @@ def _undeclared(d: Declaration, storage: Storage, outcome: Outcome) -> State:
 def _through_outputs(d: Declaration, outcome: Outcome, states: set[str], placeless: bool) -> list[State]:
     """Inputs of fixed shape that come out again computed from themselves: states by another way."""
     out = []
+    caches = cache_names([i.name for i in d.inputs]) if cache_names(d.output_names or ()) else []
     for i in d.inputs:
         if (
-            i.name in states
+            i.name in {*states, *caches}
             or i.axes
             or is_cache_name(i.name)
             or not isinstance(i.value, Tensor)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from auditor.places import Site
-from auditor.torch.transformers import CHECKPOINT
+from auditor.torch.pretrained import CHECKPOINT
 from auditor.values import Unknown, Value
 from rules.facts import Fact, GraphFacts
 

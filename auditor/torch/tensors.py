@@ -154,9 +154,12 @@ def size(value: Value) -> Dim | None:
     return None
 
 
-def dtype_of(args: Args) -> str:
+def dtype_of(args: Args, default: str = "") -> str:
+    """The type that a call asks for: `default` when it asks for none, empty when which one is not known."""
     given = args.kw.get("dtype")
-    return given.dotted.rsplit(".", 1)[-1] if isinstance(given, External) else ""
+    if isinstance(given, External):
+        return given.dotted.rsplit(".", 1)[-1]
+    return "" if isinstance(given, (Unknown, Union)) else default
 
 
 def shape_value(tensor: Tensor) -> Value:

@@ -6,12 +6,12 @@ Causal models give logits for all rows unless told otherwise.
 from __future__ import annotations
 
 from auditor import dims
-from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects import OBJECT
 from auditor.places import Site
 from auditor.torch import layers, model_parts
 from auditor.torch.modules import MODULE, walk
+from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
 from auditor.values import (
     FALSE,
@@ -28,18 +28,6 @@ from auditor.values import (
     Value,
     text_of,
 )
-
-CHECKPOINT = "the checkpoint's config.json decides"
-
-
-def config(site: Site | None, it: Interpreter | None = None, args: Args | None = None) -> Unknown:
-    """The configuration of the checkpoint that the call names; one that is not at hand is unknown."""
-    if it is not None and args is not None:
-        for given in args.all():
-            found = it.loader.checkpoints.config(format_value(given, "", None))
-            if found is not None:
-                return found
-    return Unknown(CHECKPOINT, "config", "data", places=(site,) if site else ())
 
 
 def _config(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -65,8 +53,17 @@ def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)
     obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
     vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
-    obj.attrs["lm_head"] = Instance(layers.NATIVES["torch.nn.Linear"], {"in_features": hidden, "out_features": vocab})
+    obj.attrs["lm_head"] = _made(it, "Linear", in_features=hidden, out_features=vocab)
     return obj
+
+
+def _made(it: Interpreter, kind: str, **sizes: Value) -> Instance:
+    """A layer of the usual kind, with its weights; which of them have a bias only the model's source says."""
+    made = it.call(layers.NATIVES[f"torch.nn.{kind}"], Args([], sizes), None)
+    assert isinstance(made, Instance)
+    if "bias" in made.attrs:
+        made.attrs["bias"] = Unknown("whether a layer of a Hugging Face model has a bias", "bias")
+    return made
 
 
 def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -156,7 +153,7 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A part of a model by the name that it has in this library: all of them treat each row by itself."""
     obj, name = args.pos[0], text_of(args.pos[1]) or ""
     assert isinstance(obj, Instance)
-    made = _part(obj, name)
+    made = _part(it, obj, name)
     if made is None:
         return Unknown(f"`{name}` of a Hugging Face model", f"model.{name}", places=(site,) if site else ())
     it.heap.touch(obj)
@@ -165,20 +162,18 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     return made
 
 
-def _part(obj: Instance, name: str) -> Instance | None:
+def _part(it: Interpreter, obj: Instance, name: str) -> Instance | None:
     cfg = obj.attrs.get("config")
     if not isinstance(cfg, Unknown):
         return None
     if name in _EMBEDDINGS:
-        sizes = {"num_embeddings": cfg.child(".vocab_size"), "embedding_dim": cfg.child(".hidden_size")}
-        return Instance(layers.NATIVES["torch.nn.Embedding"], sizes)
+        return _made(it, "Embedding", num_embeddings=cfg.child(".vocab_size"), embedding_dim=cfg.child(".hidden_size"))
     if name in _LAYERS:
         return Instance(LAYERS, {"config": cfg})
     if "norm" in name or name.startswith("ln_"):
-        return Instance(layers.NATIVES["torch.nn.LayerNorm"])
+        return _made(it, "LayerNorm")
     if obj.cls is PART and name.endswith("_proj"):
-        out = cfg.child(f".{name}.out_features")
-        return Instance(layers.NATIVES["torch.nn.Linear"], {"out_features": out})
+        return _made(it, "Linear", out_features=cfg.child(f".{name}.out_features"))
     return Instance(PART, {"config": cfg}) if obj.cls is PART and name in _GROUPS else None
 
 
@@ -270,18 +265,29 @@ def _factory(name: str, handler: Method) -> NativeClass:
     return NativeClass(name, {"from_pretrained": handler, "from_config": handler, "__new__": handler}, (MODULE,))
 
 
+def _auto(name: str, handler: Method) -> NativeClass:
+    made = _factory(f"transformers.{name}", chosen(handler))
+    made.methods["register"] = registered
+    return made
+
+
 NATIVES: dict[str, Value] = {
     "transformers.AutoConfig": NativeClass(
-        "transformers.AutoConfig", {"from_pretrained": _config, "for_model": _config}, (OBJECT,)
+        "transformers.AutoConfig",
+        {"from_pretrained": _config, "for_model": _config, "register": lambda it, args, site: NONE},
+        (OBJECT,),
     ),
     "transformers.PretrainedConfig": NativeClass(
         "transformers.PretrainedConfig", {"from_pretrained": _config}, (OBJECT,)
     ),
-    "transformers.AutoModelForCausalLM": _factory("transformers.AutoModelForCausalLM", _causal),
-    "transformers.PreTrainedModel": MODULE,
-    "transformers.modeling_utils.PreTrainedModel": MODULE,
+    "transformers.AutoModelForCausalLM": _auto("AutoModelForCausalLM", _causal),
+    "transformers.GenerationMixin": GENERATES,
+    "transformers.generation.GenerationMixin": GENERATES,
+    "transformers.generation.utils.GenerationMixin": GENERATES,
+    "transformers.PreTrainedModel": OWN,
+    "transformers.modeling_utils.PreTrainedModel": OWN,
     **{f"transformers.{f}ForCausalLM": _factory(f"transformers.{f}ForCausalLM", _causal) for f in _FAMILIES.split()},
-    "transformers.AutoModel": _factory("transformers.AutoModel", _base),
+    "transformers.AutoModel": _auto("AutoModel", _base),
     **{f"transformers.{f}Model": _factory(f"transformers.{f}Model", _base) for f in _FAMILIES.split()},
     **{
         f"transformers.{f}Config": NativeClass(

@@ -202,3 +202,41 @@ def test_inputs_whose_names_are_in_a_file_may_be_caches(tmp_path: Path) -> None:
 def test_inputs_whose_shapes_alone_are_in_a_file_have_their_names(tmp_path: Path) -> None:
     script = mutate(MANIFEST, ('name=entry["name"]', 'name="image"'))
     assert judged(tmp_path, script).says() == "out by not-a-decoder"
+
+
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [("hidden", "out by no-logits"), ("logits", "out by static-query"), ("out", "out by static-query")],
+)
+def test_a_part_that_gives_hidden_states_and_what_it_carries_on_gives_no_logits(
+    tmp_path: Path, output: str, says: str
+) -> None:
+    mask = 'ct.TensorType("ids", (1, 1), np.int32), ct.TensorType("mask", (1, 64))'
+    script = mutate(
+        NAMED,
+        ('ct.TensorType("ids", (1, 1), np.int32)', mask),
+        ('ct.TensorType("logits")', f'ct.TensorType("{output}")'),
+    )
+    assert judged(tmp_path, script).says() == says
+
+
+def test_every_input_that_a_loop_of_unknown_length_adds_is_seen(tmp_path: Path) -> None:
+    types = [line for line in NAMED.splitlines() if line.startswith(("types += ", "outputs = "))]
+    script = mutate(
+        NAMED,
+        (
+            types[0],
+            "for n in range(step.layers):\n"
+            '    types.append(ct.TensorType(f"past_key_{n}", (1, 4, 64, 4)))\n'
+            '    types.append(ct.TensorType(f"conv_state_{n}_in", (1, 16, 3)))',
+        ),
+        (
+            types[1],
+            'outputs = [ct.TensorType("logits")]\n'
+            "for n in range(step.layers):\n"
+            '    outputs += [ct.TensorType(f"present_key_{n}"), ct.TensorType(f"conv_state_{n}_out")]',
+        ),
+    )
+    graph = graph_of(scan_text(tmp_path, {"export.py": script}))
+    assert judge(graph.facts).says() == "out by hybrid-state"
+    assert {s.name: s.role for s in graph.facts.states.value or ()}["conv_state_*_in"] is Role.CONV

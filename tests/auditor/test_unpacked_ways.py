@@ -106,3 +106,18 @@ def test_embeddings_are_as_wide_as_the_table_that_they_are_given(
 ) -> None:
     facts = graph_of(scan_text(tmp_path, {"export.py": EMBEDDED.replace("TABLE", table)})).facts
     assert facts.logits.value is logits
+
+
+FUNCTIONAL = EMBEDDED.replace(
+    "self.embed = nn.Embedding.from_pretrained(TABLE, freeze=True)",
+    "self.table = nn.Parameter(torch.zeros(128, 16))",
+).replace("self.embed(ids)", "nn.functional.embedding(ids, self.table)")
+
+
+def test_looked_up_rows_have_the_type_of_the_table(tmp_path: Path) -> None:
+    script = mutate(FUNCTIONAL, ("states=states", 'outputs=[ct.TensorType("logits")], states=states'))
+    assert graph_of(scan_text(tmp_path / "numbers", {"export.py": script})).facts.logits.value is Logits.ALL
+    chosen = mutate(
+        script, ("return self.head(x)", "return nn.functional.embedding(ids, self.table.argmax(-1)[:, None])")
+    )
+    assert graph_of(scan_text(tmp_path / "ids", {"export.py": chosen})).facts.logits.value is not Logits.ALL

@@ -119,9 +119,7 @@ def eye(it: Interpreter, args: Args, site: Site | None) -> Value:
     n = size(args.pos[0])
     m = size(args.pos[1]) if len(args.pos) > 1 else n
     return (
-        Tensor((n, m), dtype_of(args) or "float32")
-        if n is not None and m is not None
-        else unknown_tensor("eye()", site)
+        Tensor((n, m), dtype_of(args, "float32")) if n is not None and m is not None else unknown_tensor("eye()", site)
     )
 
 
@@ -183,7 +181,7 @@ def _made(it: Interpreter, given: Sequence[Value], args: Args, site: Site | None
     places: tuple[Site, ...] = (site,) if site else ()
     if it.events is None:  # an example input: its sizes are told back to where they stand
         places = _told_back(places, [v for s in given for v in flatten_items(s)], len(target))
-    made = Tensor(tuple(target), dtype_of(args) or "float32", places=places, flags=_flags(given))
+    made = Tensor(tuple(target), dtype_of(args, "float32"), places=places, flags=_flags(given))
     if any(isinstance(d, dims.Poly) and d.wraps for d in target):
         made = tagged(made, "wraps")
     return made
