@@ -7,22 +7,18 @@ an outcome does not depend on which runs were made before it in the same process
 
 from __future__ import annotations
 
-import gc
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from auditor.changes import changed
-from auditor.deep import resting
 from auditor.endings import cut_short, exporter, where_cut, why_nothing
 from auditor.frameworks.tables import tables
 from auditor.launches import Starts, launch
 from auditor.loader import FILE_PREFIX, Loader
 from auditor.modules import ModuleSource, SyntaxProblem
-from auditor.reach import mentioned
 from auditor.run import Result, run_command, run_script
 from auditor.runs import Found, Outcome, Run
 from auditor.seen import Seen
@@ -67,7 +63,6 @@ class Examiner:
     results: dict[tuple[str, tuple[str, ...]], Result | str] = field(default_factory=dict)
     commands: dict[tuple[str, tuple[str, ...]], Result | str] = field(default_factory=dict)
     met: dict[str, dict[Hashable, Result]] = field(default_factory=dict)
-    parsed: set[str] = field(default_factory=set)
 
     def group(self, runs: Sequence[Run], starts: Callable[[Run], None] = lambda run: None) -> list[Outcome]:
         """What all runs of one script come to. `starts` is called before each."""
@@ -120,8 +115,6 @@ class Examiner:
     def _script(self, script: str, argv: tuple[str, ...], choosing: bool) -> Result | str:
         if not script:
             return "the recipe names no script and no command that makes its bundle"
-        if script not in self.parsed:
-            self.parse_ahead([script])
         return run_script(self.loader, script, argv, self.met.setdefault(script, {}), choosing)
 
     def _command(self, command: str, argv: tuple[str, ...]) -> Result | str:
@@ -133,17 +126,6 @@ class Examiner:
             return run_command(self.loader, target[0], target[1], argv)
         finally:
             self.loader.programs = programs
-
-    def parse_ahead(self, scripts: Iterable[str]) -> None:
-        """Parse what scripts will evaluate. Syntax trees live on: frozen at once, the collector never walks them."""
-        gc.collect(0)
-        with resting():  # a parser leaves no garbage
-            for script in scripts:
-                self.parsed.add(script)
-                with suppress(Unreadable, SyntaxProblem):
-                    for statement in mentioned(self.loader.source_of(self.sources.read(script))):
-                        _ = statement.nodes
-            gc.freeze()
 
     # -- one run --------------------------------------------------------------------------------------------------
 

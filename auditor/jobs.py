@@ -60,8 +60,6 @@ class Jobs:
         more = min(self.request.jobs, len(groups)) - 1 if sys.executable else 0
         if more:
             groups.sort(key=lambda group: self._length(examiner, group), reverse=True)
-        else:
-            examiner.parse_ahead(dict.fromkeys(run.script for run in runs if run.script))
         self._left = deque(groups)
         threads = [threading.Thread(target=self._follow, daemon=True) for _ in range(more)]
         for thread in threads:

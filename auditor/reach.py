@@ -95,19 +95,6 @@ def _without_prose(text: str) -> str:
         return text
 
 
-def mentioned(source: ModuleSource) -> list[Statement]:
-    """The statements of a script that a run may evaluate: those that do not wait, and what they mention in turn."""
-    todo = [n for n, s in enumerate(source.statements) if not s.waits]
-    met, words = set(todo), set[str]()
-    while todo:
-        for word in set(_WORD.findall(source.statements[todo.pop()].text)) - words:
-            words.add(word)
-            new = [n for n in source.binders.get(word, ()) if n not in met]
-            met.update(new)
-            todo += new
-    return [source.statements[n] for n in sorted(met)]
-
-
 class Imports:
     """What a file imports, by the last component of each module's name, and what it mentions of it."""
 
