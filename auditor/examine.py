@@ -28,9 +28,14 @@ from auditor.twins import deciding_flags, key, line_in, twin, without_idle
 from rules.facts import Change, Graph, GraphFacts, Invocation, InvocationKind, Kind, Place
 
 _MOST_VARIANTS = 16
-_TOKENS = re.compile(r"convert_(?:tokens|ids)_to_\w+")
+_NO_MODEL = re.compile(
+    r"convert_(?:tokens|ids)_to_\w+"
+    r"""|\.convert\(\s*(["'])(?:1|L|P|LA|PA|RGB|RGBA|RGBX|CMYK|YCbCr|LAB|HSV|I|F)\1"""
+    r"|^[ \t]*#.*$",
+    re.MULTILINE,
+)
+"""Methods of tokenizers and of images, and comments: they convert no model."""
 _CONVERTS = re.compile(r"\b(?:convert|export_to_coreai\w*|add_exported_program|add_pytorch_module)\(")
-"""Methods of tokenizers: they convert no model."""
 
 
 @dataclass(slots=True)
@@ -213,7 +218,7 @@ class Examiner:
 
     def _may_export(self, script: str) -> bool:
         """Whether the file has a word of a call that exports: many that name a framework only open what it made."""
-        text = _TOKENS.sub("", self.sources.read(script).text)
+        text = _NO_MODEL.sub("", self.sources.read(script).text)
         return any(
             any(word in text for word in words) and any(call in text for call in calls)
             for words, calls in tables().calls

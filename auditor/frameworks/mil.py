@@ -26,7 +26,12 @@ class Specified:
     specs: Seq
 
 
-PROGRAM = NativeClass("coremltools.Program", bases=(OBJECT,))
+def _forward(it: Interpreter, args: Args, site: Site | None) -> Value:
+    places = args.pos[0].places or ((site,) if site is not None else ())
+    return Unknown("what a program computes that is written op by op is not followed", "mb.program", places=places)
+
+
+PROGRAM = NativeClass("coremltools.Program", {"forward": _forward}, (OBJECT,))
 TENSOR = record("coremltools.TensorSpec", "shape", "dtype")
 STATE = record("coremltools.StateTensorSpec", "shape", "dtype")
 

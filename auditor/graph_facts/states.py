@@ -122,7 +122,8 @@ def states_fact(
         states.append(state if told is Role.UNKNOWN else replace(state, role=told, reason=""))
     bound_to = [declared[i] for i in (*by_input.values(), *recurrent) if i in declared]
     known = {i.parameter or i.name for i in bound_to} | {s for n in names for s in (n, _buffer(n))}
-    undeclared = [s for n, s in written.items() if n not in known and s.role in _WRITABLE and not _comes_out(d, n)]
+    lasting = _LASTING if d.core_ml and d.traced is not None else _WRITABLE  # Core ML keeps no input that is traced
+    undeclared = [s for n, s in written.items() if n not in known and s.role in lasting and not _comes_out(d, n)]
     left = [n for n in names if n not in by_input and n not in written and _buffer(n) not in written]
     if len(undeclared) > len(left):
         states += [_undeclared(d, s, outcome) for s in undeclared]
@@ -146,19 +147,20 @@ def _comes_out(d: Declaration, name: str) -> bool:
     return name in (d.input_names or ()) and is_cache_name(name) and bool(cache_names(d.output_names or ()))
 
 
-_WRITABLE = ("input", "buffer", "attribute", "parameter")
+_LASTING = ("buffer", "attribute", "parameter")
+_WRITABLE = ("input", *_LASTING)
 
 
 def _undeclared(d: Declaration, storage: Storage, outcome: Outcome) -> State:
     """A buffer or input that `forward` writes and that no declared state name is left for."""
-    site = next(w.site for w in outcome.events.writes if w.storage is storage or w.storage.name == storage.name)
+    write = next(w for w in outcome.events.writes if w.storage is storage or w.storage.name == storage.name)
     role = role_by_name(storage.name)
     role = Role.UNKNOWN if role.is_kv else role
     return State(
         storage.name,
         role,
-        (d.site.place("export call"), site.place()),
-        f"`{storage.name}` is written and is no declared state",
+        (d.site.place("export call"), write.site.place()),
+        f"`{storage.name}` {write.unclear or 'is written'} and is no declared state",
     )
 
 

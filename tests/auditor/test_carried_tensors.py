@@ -240,3 +240,56 @@ def test_every_input_that_a_loop_of_unknown_length_adds_is_seen(tmp_path: Path) 
     graph = graph_of(scan_text(tmp_path, {"export.py": script}))
     assert judge(graph.facts).says() == "out by hybrid-state"
     assert {s.name: s.role for s in graph.facts.states.value or ()}["conv_state_*_in"] is Role.CONV
+
+
+WRITTEN = """\
+import coremltools as ct
+import numpy as np
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(128, 16)
+        self.head = nn.Linear(16, 128)
+        self.register_buffer("keyCache", torch.zeros(1, 64, 16))
+        self.register_buffer("valueCache", torch.zeros(1, 64, 16))
+        self.register_buffer("scratch", torch.zeros(1, 64))
+
+    def forward(self, input_ids, mask, held):
+        x = self.embed(input_ids)
+        end = mask.shape[-1]
+        self.keyCache[:, end - input_ids.shape[1] : end] = x
+        self.valueCache[:, end - input_ids.shape[1] : end] = x
+        held[:, :1] = 0.0
+        keys, values = self.keyCache[:, :end], self.valueCache[:, :end]
+        return self.head(x + nn.functional.scaled_dot_product_attention(x, keys, values, mask))
+
+
+traced = torch.jit.trace(Model().eval(), (torch.zeros(1, 2).int(), torch.zeros(1, 2, 5), torch.zeros(1, 64)))
+q, end = ct.RangeDim(1, 64), ct.RangeDim(1, 64)
+ct.convert(
+    traced,
+    inputs=[
+        ct.TensorType("input_ids", (1, q), np.int32),
+        ct.TensorType("mask", (1, q, end)),
+        ct.TensorType("held", (1, 64)),
+    ],
+    outputs=[ct.TensorType("logits")],
+    states=[ct.StateType(ct.TensorType(shape=(1, 64, 16)), name) for name in ("keyCache", "valueCache")],
+).save("m.mlpackage")
+"""
+
+
+def test_an_input_that_a_traced_graph_writes_is_no_state(tmp_path: Path) -> None:
+    graph = graph_of(scan_text(tmp_path, {"export.py": WRITTEN}))
+    assert [s.name for s in graph.facts.states.value or ()] == ["keyCache", "valueCache"]
+    assert judge(graph.facts).says() == "eligible"
+
+
+def test_a_buffer_that_it_writes_is_one(tmp_path: Path) -> None:
+    script = mutate(WRITTEN, ("held[:, :1] = 0.0", "self.scratch[:, :1] = held[:, :1]"))
+    assert "scratch" in [s.name for s in graph_of(scan_text(tmp_path, {"export.py": script})).facts.states.value or ()]
+    assert str(judged(tmp_path, script).verdict) == "unresolved"

@@ -530,6 +530,13 @@ def test_a_flexible_program_written_op_by_op_is_not_guessed_at(tmp_path: Path) -
     assert str(judged(tmp_path, script).verdict) == "unresolved"
 
 
+def test_where_knowledge_of_a_program_written_op_by_op_ends_is_its_definition(tmp_path: Path) -> None:
+    state = MIL.replace("SECOND", "mb.StateTensorSpec(shape=(1, 4, 64, 8), dtype=types.fp16)")
+    found = graph_of(scan_text(tmp_path, {"export.py": state})).facts.logits
+    assert "op by op" in found.reason
+    assert ("export.py", 6) in [(e.path, e.line) for e in found.evidence]
+
+
 def test_several_models_in_one_call_are_not_taken_for_no_decoder(tmp_path: Path) -> None:
     script = CORE_ML.replace("    traced,\n", "    {'init': traced, 'decode': traced},\n", 1)
     assert str(judged(tmp_path / "states", script).verdict) == "unresolved"

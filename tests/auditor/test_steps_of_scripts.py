@@ -143,7 +143,21 @@ def test_a_tokenizer_that_converts_tokens_makes_no_graph(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "line", ['ct.convert(elsewhere.model, convert_to="mlprogram")', "elsewhere.run(convert_to='x')"]
+    "line",
+    ["elsewhere.image.convert('RGB')", 'elsewhere.image.convert( "L", palette=3)', "  # see convert_to_coreml.py"],
+)
+def test_an_image_that_is_converted_and_a_comment_make_no_graph(tmp_path: Path, line: str) -> None:
+    assert not scan_text(tmp_path, {"chat.py": CHAT + line + "\n"}).graphs
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'ct.convert(elsewhere.model, convert_to="mlprogram")',
+        "elsewhere.run(convert_to='x')",
+        'elsewhere.run("RGB"); ct.convert("saved_model")',
+        "elsewhere.image.convert('RGB'); ct.convert(elsewhere.model)  # an image",
+    ],
 )
 def test_a_conversion_beside_it_does(tmp_path: Path, line: str) -> None:
     assert scan_text(tmp_path, {"chat.py": CHAT + line + "\n"}).graphs
