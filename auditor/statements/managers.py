@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import libcst as cst
 
+from auditor.calls import contains_yield
 from auditor.interpreter import Frame, Interpreter, Signal
+from auditor.objects import class_lookup
 from auditor.places import Site
 from auditor.statements.assignments import assign
 from auditor.statements.exceptions import exception_name, try_
-from auditor.stdlib.managers import enter, leave
-from auditor.values import NONE, Args, ExternalObject, Seq, Unknown, Value
+from auditor.stdlib.managers import EXIT_STACK, enter, leave
+from auditor.syntax import parts, spelled
+from auditor.values import NONE, ExternalObject, Function, Instance, NativeClass, Seq, Unknown, Value
 
 
 def with_(it: Interpreter, node: cst.With, frame: Frame) -> Signal:
     managers: list[Value] = []
-    swallow = False
+    swallowed: list[str] = []
     for item in node.items:
         manager = it.eval(item.item, frame)
         managers.append(manager)
         entered = _enter(it, manager, frame.statement.site(item))
-        swallow = swallow or _suppresses(manager)
+        swallowed += swallows(manager, node.body)
         if item.asname is not None:
             assign(it, item.asname.name, entered, frame)
     captured = it.captured
     try:
-        if not swallow:
-            return it.run_block(node.body.body, frame)
-        return _suppressing(it, node, [m.args for m in managers if isinstance(m, ExternalObject)], frame)
+        return _suppressing(it, node, swallowed, frame) if swallowed else it.run_block(node.body.body, frame)
     finally:
         # A program that was captured inside keeps what was patched there: its facts are computed later.
         for item, manager in zip(reversed(node.items), reversed(managers), strict=True):
@@ -34,10 +38,10 @@ def with_(it: Interpreter, node: cst.With, frame: Frame) -> Signal:
                 leave(it, manager, frame.statement.site(item))
 
 
-def _suppressing(it: Interpreter, node: cst.With, given: list[Args], frame: Frame) -> Signal:
+def _suppressing(it: Interpreter, node: cst.With, kinds: list[str], frame: Frame) -> Signal:
     """`with contextlib.suppress(...)`: a `try` whose only handler does nothing."""
-    kinds = [cst.Element(cst.Name(exception_name(k))) for a in given for k in a.pos]
-    handler = cst.ExceptHandler(body=cst.IndentedBlock([]), type=cst.Tuple(kinds))
+    types = cst.Tuple([cst.Element(cst.Name(kind)) for kind in kinds])
+    handler = cst.ExceptHandler(body=cst.IndentedBlock([]), type=types)
     return try_(it, cst.Try(body=node.body, handlers=[handler]), frame)
 
 
@@ -52,5 +56,47 @@ def _enter(it: Interpreter, manager: Value, site: Site) -> Value:
     return manager
 
 
-def _suppresses(manager: Value) -> bool:
-    return isinstance(manager, ExternalObject) and manager.dotted.endswith((".suppress", ".raises"))
+def swallows(manager: Value, body: cst.BaseSuite) -> list[str]:
+    """The kinds of exceptions in `body` that a manager may end; empty where it lets all of them pass."""
+    match manager:
+        case ExternalObject(dotted=dotted) if dotted.endswith((".suppress", ".raises")):
+            return [exception_name(kind) for kind in manager.args.pos]
+        case Instance(cls=cls) if cls is EXIT_STACK:
+            calls = (spelled(n.func) for n in _statements(body) if isinstance(n, cst.Call))
+            return ["Exception"] if any(name.endswith("suppress") for name in calls) else []
+        case Instance(cls=NativeClass(), payload=(Function() as function, *_)):
+            return _around_yield(function)
+        case Instance():
+            leaving, _ = class_lookup(manager.cls, "__exit__")
+            return ["Exception"] if isinstance(leaving, Function) and _may_be_true(leaving.node.body) else []
+    return []
+
+
+def _around_yield(function: Function) -> list[str]:
+    """What the handlers around the `yield` of a generator take and do not raise again."""
+    return [
+        spelled(handler.type).rpartition(".")[2] if isinstance(handler.type, (cst.Name, cst.Attribute)) else "Exception"
+        for node in _statements(function.node.body)
+        if isinstance(node, cst.Try) and contains_yield(node.body)
+        for handler in node.handlers
+        if not _ends_in_raise(handler.body)
+    ]
+
+
+def _ends_in_raise(body: cst.BaseSuite) -> bool:
+    last: Any = body.body[-1]
+    return isinstance(last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last, cst.Raise)
+
+
+def _may_be_true(body: Any) -> bool:
+    """Whether a function may return something that is not None or False."""
+    given = [n.value for n in _statements(body) if isinstance(n, cst.Return) and n.value is not None]
+    return any(not isinstance(v, cst.Name) or v.value not in ("None", "False") for v in given)
+
+
+def _statements(node: Any) -> Iterator[Any]:
+    """A node and what is in it, but for the bodies of inner functions and classes."""
+    yield node
+    for part in parts(node):
+        if not isinstance(part, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            yield from _statements(part)
