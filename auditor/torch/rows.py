@@ -22,6 +22,8 @@ from auditor.torch.tensors import tagged
 from auditor.values import Const, Seq, Tensor, Union, Value, merge_places
 
 MASK, OTHER, FLIPPED, BLENDED = "row-mask", "other-rows", "flipped-rows", "blended-rows"
+JUDGED = "judged"
+"""The tag of a comparison of what the model computes."""
 BEHIND = "rows-behind-others"
 """The tag of rows of the query that a fixed number of others was put in front of."""
 NOT_THE_QUERYS = frozenset({OTHER, FLIPPED})
@@ -57,7 +59,7 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     tensors = [t for t in operands if isinstance(t, Tensor)]
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
-    made.tags = made.tags - {MASK} if computed else made.tags | {MASK}
+    made.tags = made.tags - {MASK} | {JUDGED} if computed else made.tags | {MASK}
     return coarse(made) if "floored" in made.tags else made
 
 
@@ -286,9 +288,9 @@ def parts(value: Value) -> list[Tensor]:
 def spreads(t: Tensor, shape: Shape) -> bool:
     """Whether one row that was cut out of the query goes into all rows of `shape`.
 
-    Positions do that rightly (a start plus a range), so integers do not count.
+    Positions do that rightly (a start plus a range), so integers do not count, nor comparisons of them.
     """
-    if not t.cuts or t.shape is None or t.dtype.startswith(("int", "uint", "bool")):
+    if not t.cuts or t.shape is None or (t.dtype.startswith(_NUMBERS) and JUDGED not in t.tags):
         return False
     return any(map(dims.depends_on_query, shape)) and not any(map(_surely_rows, t.shape))
 

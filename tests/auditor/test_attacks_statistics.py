@@ -82,6 +82,12 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
         "seen = torch.zeros(1, 1, self.cfg.vocab_size).scatter(2, input_ids[:, None].long(), 1.0)",
         "return torch.where(seen > 0, logits / 1.2, logits)",
     ),
+    "what the last row allows": _head(
+        "logits = self.lm_head(x)", "return logits.masked_fill(logits[:, -1:] < 0, float('-inf'))"
+    ),
+    "a choice by the last row": _head(
+        "logits = self.lm_head(x)", "return torch.where(logits[:, -1:] < 0, float('-inf'), logits)"
+    ),
     "ones where the largest logits were": _head(
         "logits = self.lm_head(x)",
         "return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)",
@@ -149,6 +155,7 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         "x = F.batch_norm(x.transpose(1, 2), self.mean, self.var).transpose(1, 2)",
         made="self.mean, self.var = nn.Parameter(torch.zeros(8)), nn.Parameter(torch.ones(8))",
     ),
+    "what each row allows": _head("logits = self.lm_head(x)", "return logits.masked_fill(logits < 0, float('-inf'))"),
     "the largest values of each row": _before_head(
         "bound = x.abs().topk(8, dim=-1).values[..., -1:]", "x = torch.where(x.abs() >= bound, x, 0.0)"
     ),

@@ -38,6 +38,7 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
         return made
     met = still_unmasked(made.tags, (first(args), mask)) if isinstance(mask, Tensor) else NO_FLAGS
     made.tags = made.tags - UNMASKED | met
+    made = rows.spread_out(made, *(m for m in (mask,) if isinstance(m, Tensor)))
     return rows.masked(it, made, first(args), mask)
 
 
