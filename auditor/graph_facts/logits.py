@@ -174,6 +174,8 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     width = value.shape[-1]
     label = set(words(name))
     vocabulary = "vocab" in str(width).lower()
+    if isinstance(width, dims.Poly) and "labels" in words(str(width)):
+        return False
     if isinstance(width, int) and width <= _FEWEST:
         return False
     if vocabulary:

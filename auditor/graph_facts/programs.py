@@ -12,6 +12,8 @@ from auditor.graph_facts.query import is_hint, query_axis
 from auditor.interpreter import Interpreter
 from auditor.objects import class_lookup
 from auditor.ranks import unpacked_rank
+from auditor.torch.rows import TOKENS
+from auditor.torch.tensors import tagged
 from auditor.values import Function, Instance, Tensor
 
 
@@ -53,6 +55,8 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
         traced = d.traced is not None
         name = i.parameter or i.name
         tensor = symbolic(i.value, rows, axes, name, width, traced=traced)
+        if i is q and tensor is not None and tensor.dtype.startswith(("int", "uint")):
+            tensor = tagged(tensor, TOKENS)
         out.append(Input(name, i.value, tensor, n))
     return tuple(out)
 

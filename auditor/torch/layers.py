@@ -127,7 +127,7 @@ def _embedding(it: Interpreter, obj: Instance, args: Args, site: Site | None) ->
     if ids is None or ids.shape is None or width is None:
         return unknown_tensor("an embedding of a tensor that is not known", site, *((ids,) if ids is not None else ()))
     made = result((*ids.shape, width), ids, site=None, dtype="float32")
-    made.tags = made.tags - OWN_TAGS
+    made.tags = made.tags - OWN_TAGS - {rows.TOKENS}
     return made
 
 
@@ -249,8 +249,8 @@ _UNREAD = {
 }
 _ORDERED = {
     "Softmax": elementwise.softmax,
-    "LogSoftmax": elementwise.ordered(1),
-    "Softmin": elementwise.ordered(1),
+    "LogSoftmax": elementwise.ordered(1, blends=True),
+    "Softmin": elementwise.ordered(1, blends=True),
 }
 _FEATURES = "num_features eps momentum affine track_running_stats"
 _NORMS: dict[str, tuple[Forward, str]] = {

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from auditor.dims import is_query
+from auditor.dims import Poly, is_query
 from auditor.values import NO_FLAGS, Tensor
 
 SCORES, WEIGHTS = "scores", "weights"
-"""The tags of products with each row of a cache, and of what a softmax makes of them: no mask has met them."""
+"""The tags of products with each row of a cache, and of what a softmax makes of them: no mask has met them.
+
+The rows of the query lie along the last axis but one. `ACROSS` and `WEIGHTS_ACROSS` mean the same where they do not.
+"""
+ACROSS, WEIGHTS_ACROSS = "scores-across", "weights-across"
+WEIGHED = {SCORES: WEIGHTS, ACROSS: WEIGHTS_ACROSS}
 ALIKE = "alike-rows"
 """The tag of a tensor that has a row for each row of the query, and the same numbers in all of them."""
 COARSE = "coarse-mask"
 """The tag of a comparison of numbers that were rounded: it says the same for some rows, one behind another."""
-UNMASKED = frozenset({SCORES, WEIGHTS, ALIKE, COARSE})
+UNMASKED = frozenset({SCORES, WEIGHTS, ACROSS, WEIGHTS_ACROSS, ALIKE, COARSE})
 _SHOWING = frozenset({ALIKE, COARSE})
 
 
@@ -37,6 +42,13 @@ def hides_nothing(m: Tensor) -> bool:
     return m.shape is not None and (len(m.shape) < 2 or 1 in m.shape[-2:] or not m.tags.isdisjoint(_SHOWING))
 
 
+def _hides_nothing_across(m: Tensor) -> bool:
+    """The same where the rows lie along any axis: `m` has none of them, or nothing but them."""
+    others = [d for d in m.shape or () if not is_query(d)]
+    alone = m.shape is not None and (len(others) == len(m.shape) or all(d == 1 for d in others))
+    return alone or not m.tags.isdisjoint(_SHOWING)
+
+
 def still_unmasked(tags: frozenset[str], sources: Iterable[Tensor]) -> frozenset[str]:
     """Those of `tags`, which one of the sources has, that hold of what is computed from all of them."""
     found = tags & UNMASKED
@@ -50,4 +62,16 @@ def _leaves(other: Tensor, tag: str) -> bool:
     """Whether what is computed from a tensor that has a tag and this one has the tag, too."""
     if tag in _SHOWING:
         return other.shape is not None and not any(map(is_query, other.shape))
-    return hides_nothing(other)
+    return _hides_nothing_across(other) if tag in (ACROSS, WEIGHTS_ACROSS) else hides_nothing(other)
+
+
+def scores_across(made: Tensor, a: Tensor, b: Tensor) -> bool:
+    """Whether a product is one of rows of the query and of as many rows of a cache as there are by now.
+
+    `a` comes out of a cache, and the axis of its rows, whose length is not that of the query, is left in the product.
+    """
+    if made.shape is None or a.shape is None or b.shape is None or len(made.shape) < 3 or is_query(made.shape[-2]):
+        return False
+    if any(map(is_query, a.shape)) or not any(map(is_query, b.shape)):
+        return False
+    return any(isinstance(d, Poly) and d.flexible and d in made.shape for d in a.shape)

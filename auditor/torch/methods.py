@@ -31,7 +31,7 @@ abs absolute neg negative expm1 log log2 log10 log1p sigmoid logsigmoid tanh rel
 celu elu sqrt rsqrt square sin cos tan asin acos atan sinh cosh erf erfinv reciprocal sign
 softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout local_response_norm
  nan_to_num
-logical_not bitwise_not isnan isinf isfinite fliplr flipud fake_quantize_per_tensor_affine type_as renorm sgn
+logical_not bitwise_not isnan isinf isfinite fliplr flipud type_as renorm sgn
 positive deg2rad diag_embed tanhshrink special_expit polar real imag conj angle
 """
 _VIEWS = """
@@ -47,7 +47,7 @@ hypot copysign rsub xlogy where_ __and__ __or__
 _SCATTER = "scatter index_fill index_copy slice_scatter select_scatter index_put"
 _ACCUMULATE = "scatter_add index_add"
 _REDUCE = """
-mean amax amin prod std var norm any all logsumexp nanmean median linalg_norm
+mean amax amin prod std var norm any all logsumexp nanmean linalg_norm
 """
 
 OPS: dict[str, Op] = {
@@ -97,8 +97,9 @@ OPS: dict[str, Op] = {
     "subtract": arithmetic.subtracted,
     "fmod": arithmetic.modulo,
     "where": arithmetic.where,
-    "max": reductions.extremum,
-    "min": reductions.extremum,
+    **dict.fromkeys(("max", "min", "median", "nanmedian"), reductions.extremum),
+    "aminmax": reductions.extrema,
+    "fake_quantize_per_tensor_affine": arithmetic.quantized,
     "argmax": reductions.argmax,
     "argmin": reductions.argmax,
     "multinomial": reductions.argmax,

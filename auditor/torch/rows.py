@@ -16,15 +16,19 @@ from auditor import dims
 from auditor.dims import Dim, is_query
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch.masks import ALIKE, SCORES, WEIGHTS, alike, coarse
+from auditor.torch.masks import ACROSS, ALIKE, SCORES, WEIGHTS, WEIGHTS_ACROSS, alike, coarse, scores_across
 from auditor.torch.shapes import Shape, normal
 from auditor.torch.tensors import tagged
 from auditor.values import Const, Seq, Tensor, Union, Value, merge_places
 
 MASK, OTHER, FLIPPED, BLENDED = "row-mask", "other-rows", "flipped-rows", "blended-rows"
+JUDGED = "judged"
+"""The tag of a comparison of what the model computes."""
+BEHIND = "rows-behind-others"
+"""The tag of rows of the query that a fixed number of others was put in front of."""
 NOT_THE_QUERYS = frozenset({OTHER, FLIPPED})
-INPUT = "input"
-"""The tag of what is computed from an input of the graph."""
+INPUT, TOKENS = "input", "tokens"
+"""The tags of what is computed from an input of the graph, and from the query."""
 _WRITTEN = frozenset({OTHER, FLIPPED, BLENDED, INPUT})
 _WIDE = "wide-mask"
 _NUMBERS = ("int", "uint", "bool")
@@ -36,8 +40,8 @@ def has_rows(t: Value) -> bool:
 
 
 def blended(made: Tensor, site: Site | None, when: bool = True) -> Tensor:
-    """Mark `made`: rows of the query are mixed in it, at `site`. Numbers (positions, indices) do not count."""
-    if when and not made.dtype.startswith(_NUMBERS):
+    """Mark `made`: rows of the query are mixed in it, at `site`. Numbers do not count, unless they are the tokens."""
+    if when and (TOKENS in made.tags or not made.dtype.startswith(_NUMBERS)):
         made.tags = made.tags | {BLENDED}
         made.places = merge_places(made.places, (site,) if site is not None else ())
     return made
@@ -55,7 +59,7 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     tensors = [t for t in operands if isinstance(t, Tensor)]
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
-    made.tags = made.tags - {MASK} if computed else made.tags | {MASK}
+    made.tags = made.tags - {MASK} | {JUDGED} if computed else made.tags | {MASK}
     return coarse(made) if "floored" in made.tags else made
 
 
@@ -149,8 +153,15 @@ def reads_written(it: Interpreter, t: Tensor) -> bool:
 
 
 def leaked(it: Interpreter, made: Tensor, weights: Tensor, values: Tensor, site: Site | None) -> Tensor:
-    """Mark `made`: weights that no mask has met give each row of the query the rows behind it, too."""
-    return blended(made, site, WEIGHTS in weights.tags and reads_written(it, values))
+    """Mark `made`: weights that no mask has met give each row of the query the rows behind it, too.
+
+    Where rows lie across, either factor may be the weights; and such a product may be scores itself.
+    """
+    pairs = ((weights, values), (values, weights))
+    if any(scores_across(made, a, b) and reads_written(it, a) for a, b in pairs):
+        made.tags = made.tags | {ACROSS}
+    across = any(WEIGHTS_ACROSS in w.tags and reads_written(it, v) for w, v in pairs)
+    return blended(made, site, across or (WEIGHTS in weights.tags and reads_written(it, values)))
 
 
 def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> Tensor:
@@ -162,8 +173,15 @@ def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> 
 
 def pooled(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
     """A number for all rows of the query: it mixes them in whatever it goes into."""
-    lying = {n for n, d in enumerate(t.shape or ()) if is_query(d)}
+    lying = {n for n, d in enumerate(t.shape or ()) if _of_rows(d)}
     return blended(made, site, bool(lying) and lying <= set(axes))
+
+
+def _of_rows(d: Dim) -> bool:
+    """Whether an axis is that of the rows, or that of the rows and others in one."""
+    if not isinstance(d, dims.Poly) or len(d.terms) != 1:
+        return False
+    return any(a.query and a.flexible and a.made is None for a in d.terms[0][0])
 
 
 def normed(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
@@ -208,7 +226,20 @@ def joined(made: Tensor, lengths: list[Dim], site: Site | None) -> Tensor:
     A cache before them has a length of its own; a fixed number of rows in front moves them all by as many.
     """
     made.tags = made.tags - {ALIKE}
-    shifted = isinstance(lengths[0], int) and lengths[0] > 0 and any(map(_cut_short, lengths[1:]))
+    front = isinstance(lengths[0], int) and lengths[0] > 0
+    if front and any(map(is_query, lengths[1:])):
+        made.tags = made.tags | {BEHIND}
+    shifted = front and any(map(_cut_short, lengths[1:]))
+    return blended(made, site, shifted)
+
+
+def cut_behind(made: Tensor, t: Tensor, key: Value, site: Site | None) -> Tensor:
+    """`t[key]`, from the first row on, of rows that stand behind others: as many as the query has, but shifted ones."""
+    parts_ = key.items if isinstance(key, Seq) and key.kind == "tuple" else [key]
+    starts = [p.items[0] for p in parts_ if isinstance(p, Seq) and p.kind == "slice"]
+    first = all(isinstance(b, Const) and b.value in (None, 0) for b in starts)
+    shifted = BEHIND in t.tags and first and bool(starts) and any(map(is_query, made.shape or ()))
+    made.tags = made.tags - {BEHIND} if any(map(is_query, made.shape or ())) else made.tags
     return blended(made, site, shifted)
 
 
@@ -244,7 +275,7 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
         if part.shape is None or OTHER in part.tags - whole.tags or any(d not in part.shape for d in rows):
             marks = marks | {mark}
     for each in {id(x): x for x in (whole, t)}.values():
-        each.tags = (each.tags - {SCORES, ALIKE}) | marks
+        each.tags = (each.tags - {SCORES, ACROSS, ALIKE}) | marks
         each.data = None
 
 
@@ -257,9 +288,9 @@ def parts(value: Value) -> list[Tensor]:
 def spreads(t: Tensor, shape: Shape) -> bool:
     """Whether one row that was cut out of the query goes into all rows of `shape`.
 
-    Positions do that rightly (a start plus a range), so integers do not count.
+    Positions do that rightly (a start plus a range), so integers do not count, nor comparisons of them.
     """
-    if not t.cuts or t.shape is None or t.dtype.startswith(("int", "uint", "bool")):
+    if not t.cuts or t.shape is None or (t.dtype.startswith(_NUMBERS) and JUDGED not in t.tags):
         return False
     return any(map(dims.depends_on_query, shape)) and not any(map(_surely_rows, t.shape))
 

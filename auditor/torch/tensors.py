@@ -28,7 +28,7 @@ from auditor.values import (
     merge_places,
 )
 
-OWN_TAGS = frozenset({"argmax", "topk", "one-row", "copy"}) | UNMASKED
+OWN_TAGS = frozenset({"argmax", "topk", "one-row", "copy", "rows-behind-others", "judged"}) | UNMASKED
 _ALL = frozenset({"row-mask", "wide-mask"})
 """Tags of a tensor that is computed from nothing but such tensors and numbers."""
 

@@ -187,3 +187,109 @@ KEEPS = "context.add(_get_inputs(context, node)[0], node.name)"
 def test_a_lowering_that_builds_nothing_itself(tmp_path: Path, name: str, body: str, verdict: Verdict) -> None:
     script = mutate(CORE_ML, ("model = Model()", LOWERING.format(name, body) + "model = Model()"))
     assert judged(tmp_path, script).verdict is verdict
+
+
+ACROSS = """\
+import coremltools as ct
+import numpy as np
+import torch
+from torch import nn
+
+WIDTH, HEADS, VOCAB, CONTEXT = 64, 4, 1000, 256
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Conv2d(WIDTH, WIDTH, 1) for _ in range(4))
+
+    def forward(self, x, k_cache, v_cache, start, mask):
+        s = x.shape[-1]
+        k_cache[:, :, :, start : start + s] = self.k(x)
+        v_cache[:, :, :, start : start + s] = self.v(x)
+        q = self.q(x).view(1, HEADS, WIDTH // HEADS, s)
+        k = k_cache[:, :, 0, : start + s].view(1, HEADS, WIDTH // HEADS, start + s)
+        v = v_cache[:, :, 0, : start + s].view(1, HEADS, WIDTH // HEADS, start + s)
+        w = torch.einsum("bhdq,bhdk->bhkq", q, k) / 4
+        w = w + mask
+        w = w.softmax(dim=2)
+        y = torch.einsum("bhkq,bhdk->bhdq", w, v)
+        return x + self.o(y.reshape(1, WIDTH, 1, s))
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(VOCAB, WIDTH)
+        self.attention = Attention()
+        self.head = nn.Linear(WIDTH, VOCAB)
+        self.register_buffer("k_cache", torch.zeros(1, WIDTH, 1, CONTEXT))
+        self.register_buffer("v_cache", torch.zeros(1, WIDTH, 1, CONTEXT))
+
+    def forward(self, input_ids, causal_mask):
+        x = self.embed(input_ids).transpose(1, 2).unsqueeze(2)
+        start = causal_mask.shape[2] - input_ids.shape[1]
+        x = self.attention(x, self.k_cache, self.v_cache, start, causal_mask)
+        return self.head(x.squeeze(2).transpose(1, 2))
+
+
+traced = torch.jit.trace(Model().eval(), (torch.zeros(1, 3, dtype=torch.long), torch.zeros(1, 1, 7, 3)))
+q, k = ct.RangeDim(1, 64), ct.RangeDim(1, CONTEXT)
+ct.convert(
+    traced,
+    inputs=[
+        ct.TensorType(name="input_ids", shape=(1, q), dtype=np.int32),
+        ct.TensorType(name="causal_mask", shape=(1, 1, k, q), dtype=np.float16),
+    ],
+    outputs=[ct.TensorType(name="logits")],
+    states=[
+        ct.StateType(wrapped_type=ct.TensorType(shape=(1, WIDTH, 1, CONTEXT)), name=n) for n in ("k_cache", "v_cache")
+    ],
+).save("m.mlpackage")
+"""
+"""A decoder whose channels come first and whose rows come last."""
+ADDED, WEIGHED_ACROSS = "        w = w + mask\n", "w.softmax(dim=2)"
+BROKEN_ACROSS: dict[str, Edit] = {
+    "no mask": (ADDED, ""),
+    "a mask of zeros": (ADDED, "        w = w + torch.zeros(1, 1, start + s, s)\n"),
+    "zeros like the mask": (ADDED, "        w = w + torch.zeros_like(mask)\n"),
+    "the last column of the mask": (ADDED, "        w = w + mask[..., -1:]\n"),
+    "a slope for each key": (ADDED, "        w = w + torch.arange(start + s)[None, None, :, None]\n"),
+    "a softmax over the rows": (WEIGHED_ACROSS, "(w + mask).softmax(dim=3)"),
+    "values first": (
+        'torch.einsum("bhkq,bhdk->bhdq", w, v)',
+        '(v @ torch.einsum("bhdq,bhdk->bhkq", q, k).softmax(2))',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN_ACROSS))
+def test_rows_that_come_last_and_see_those_behind_them(tmp_path: Path, name: str) -> None:
+    assert judged(tmp_path, mutate(ACROSS, BROKEN_ACROSS[name])).verdict is not Verdict.ELIGIBLE
+
+
+HARMLESS_ACROSS: dict[str, Edit] = {
+    "as it is": (ADDED, ADDED),
+    "a cap and a slope before the mask": (
+        ADDED,
+        "        w = torch.tanh(w / 50) * 50 + torch.arange(start + s)[None, None, :, None]\n" + ADDED,
+    ),
+    "values first": ('torch.einsum("bhkq,bhdk->bhdq", w, v)', "v @ w"),
+    "keys first": ('torch.einsum("bhdq,bhdk->bhkq", q, k)', "k.transpose(2, 3) @ q"),
+    "less the largest of each row": (WEIGHED_ACROSS, "(w - w.amax(2, keepdim=True)).softmax(dim=2)"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(HARMLESS_ACROSS))
+def test_rows_that_come_last_behind_a_mask(tmp_path: Path, name: str) -> None:
+    judgement = judged(tmp_path, mutate(ACROSS, HARMLESS_ACROSS[name]))
+    assert judgement.verdict is Verdict.ELIGIBLE, [f.message for f in judgement.reasons]
+
+
+def test_a_head_of_labels(tmp_path: Path) -> None:
+    imports = ("import argparse\n", "import argparse\nfrom transformers import AutoConfig\n")
+    config = "        self.config = AutoConfig.from_pretrained('org/model')\n"
+    head = "        self.head = nn.Linear(HIDDEN, VOCAB)\n"
+    for size, verdict in (("num_labels", Verdict.OUT), ("vocab_size", Verdict.ELIGIBLE)):
+        edit = (head, config + head.replace("VOCAB", f"self.config.{size}"))
+        assert judged(tmp_path, mutate(EXPORTER, imports, edit)).verdict is verdict

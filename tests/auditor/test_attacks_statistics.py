@@ -82,9 +82,42 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
         "seen = torch.zeros(1, 1, self.cfg.vocab_size).scatter(2, input_ids[:, None].long(), 1.0)",
         "return torch.where(seen > 0, logits / 1.2, logits)",
     ),
+    "what the last row allows": _head(
+        "logits = self.lm_head(x)", "return logits.masked_fill(logits[:, -1:] < 0, float('-inf'))"
+    ),
+    "a choice by the last row": _head(
+        "logits = self.lm_head(x)", "return torch.where(logits[:, -1:] < 0, float('-inf'), logits)"
+    ),
     "ones where the largest logits were": _head(
         "logits = self.lm_head(x)",
         "return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)",
+    ),
+    "a scale of an observer": _before_head(
+        "low, high = torch.aminmax(x)",
+        "x = torch.fake_quantize_per_tensor_affine(x, (high - low) / 255, torch.zeros(1, dtype=torch.int32), 0, 255)",
+    ),
+    "less the median row": _before_head("x = x - x.median(dim=1, keepdim=True).values"),
+    "the largest values of all rows": _before_head(
+        "bound = x.abs().flatten().topk(1000).values[-1]", "x = torch.where(x.abs() >= bound, x, 0.0)"
+    ),
+    "a gate of what lies in one line": _before_head("x = x / x.reshape(-1).abs().amax()"),
+    "less what is no tensor": _before_head("x = x - x.unheard_of"),
+    "the token before, by padding": (
+        ("self.embed(input_ids)", "self.embed(input_ids) + self.embed(F.pad(input_ids[:, :-1], (1, 0)))"),
+    ),
+    "the token before, by joining": (
+        (
+            "self.embed(input_ids)",
+            "self.embed((31 * input_ids + torch.cat([input_ids[:, :1] * 0, input_ids[:, :-1]], 1)) % 32000)",
+        ),
+    ),
+    "the token before, by rolling": (("self.embed(input_ids)", "self.embed(31 * input_ids + input_ids.roll(1, 1))"),),
+    "the row before, by padding and a cut": _before_head("x = x + F.pad(x, (0, 0, 1, 0))[:, :-1] * 0.5"),
+    "a row in front that pushes the last one out": (
+        (
+            "        x = self.embed(input_ids)\n",
+            "        x = self.embed(input_ids)\n        x = torch.cat([self.norm.weight[None, None], x], 1)[:, :s]\n",
+        ),
     ),
     "a mask with one bound for all rows": (
         (MASK, MASK.replace("(torch.arange(s) + start)", "torch.full((s,), total)")),
@@ -121,6 +154,23 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
     "batch_norm of kept statistics": _before_head(
         "x = F.batch_norm(x.transpose(1, 2), self.mean, self.var).transpose(1, 2)",
         made="self.mean, self.var = nn.Parameter(torch.zeros(8)), nn.Parameter(torch.ones(8))",
+    ),
+    "what each row allows": _head("logits = self.lm_head(x)", "return logits.masked_fill(logits < 0, float('-inf'))"),
+    "the largest values of each row": _before_head(
+        "bound = x.abs().topk(8, dim=-1).values[..., -1:]", "x = torch.where(x.abs() >= bound, x, 0.0)"
+    ),
+    "less the median of each row": _before_head("x = x - x.median(dim=-1, keepdim=True).values"),
+    "a row in front that is left out again": (
+        (
+            "        x = self.embed(input_ids)\n",
+            "        x = self.embed(input_ids)\n        x = torch.cat([self.norm.weight[None, None], x], 1)[:, 1:]\n",
+        ),
+    ),
+    "one position more for each row": (
+        (
+            "        pos = position_ids[0, start:]\n",
+            "        pos = position_ids[0, -1:].expand(s) + torch.arange(1 - s, 1)\n",
+        ),
     ),
     "the largest position": _before_head("x = x * (position_ids.max() + 1)"),
     "a statistic of a weight": _before_head("x = x / self.lm_head.weight.abs().max()"),

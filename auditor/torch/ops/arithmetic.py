@@ -11,7 +11,7 @@ from auditor.torch import placing, rows, shapes
 from auditor.torch.ops.products import matmul
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, is_scalar, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Num, Tensor, Union, Unknown, Value, text_of
+from auditor.values import NONE, Args, Bound, Const, ExternalObject, Num, Tensor, Union, Unknown, Value, text_of
 
 
 def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -41,6 +41,11 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
     rounding = text_of(args.kw.get("rounding_mode", NONE))
     factors = [*args.pos, *(v for name, v in args.kw.items() if name != "out")]
     return tagged(made, "floored") if rounding else rows.scaled(it, made, *factors)
+
+
+def quantized(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`fake_quantize_per_tensor_affine(input, scale, zero_point, ...)`: the two may be computed from the input."""
+    return combine(args.pos[:3], site)
 
 
 def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -116,6 +121,8 @@ def combine(values: Sequence[Value], site: Site | None) -> Tensor:
                 shapes_.append(t.shape)
             elif not all(is_scalar(o) for o in v.options):
                 unread = unread or Unknown("one of several values", places=v.places)
+        elif isinstance(v, (Bound, ExternalObject)):
+            unread = unread or Unknown("an operand that is not known to be a tensor or a number", places=v.places)
     shape = shapes.broadcast(shapes_) if shapes_ else None
     if unread is not None and shape is not None and len(shape) < 2:
         shape = None  # a weight or a number says nothing of the rank of what it is combined with

@@ -7,10 +7,10 @@ from auditor.containers import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
-from auditor.torch.masks import ALIKE, SCORES, UNMASKED, WEIGHTS, hides_nothing
+from auditor.torch.masks import ALIKE, UNMASKED, WEIGHED, still_unmasked
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, tagged, unknown_tensor
-from auditor.values import Args, Tensor, Value
+from auditor.values import NO_FLAGS, Args, Tensor, Value
 
 
 def same(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -36,8 +36,9 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
     mask = args.get(1, "mask")
     if not isinstance(made, Tensor) or mask is None:
         return made
-    hidden = {ALIKE} if isinstance(mask, Tensor) and hides_nothing(mask) else UNMASKED
-    made.tags = made.tags - hidden
+    met = still_unmasked(made.tags, (first(args), mask)) if isinstance(mask, Tensor) else NO_FLAGS
+    made.tags = made.tags - UNMASKED | met
+    made = rows.spread_out(made, *(m for m in (mask,) if isinstance(m, Tensor)))
     return rows.masked(it, made, first(args), mask)
 
 
@@ -52,7 +53,8 @@ def exponential(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _weighed(scores: Tensor, made: Value) -> Value:
-    return tagged(made, WEIGHTS) if SCORES in scores.tags and isinstance(made, Tensor) else made
+    met = scores.tags & WEIGHED.keys()
+    return tagged(made, *(WEIGHED[tag] for tag in met)) if met and isinstance(made, Tensor) else made
 
 
 def triangle(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -105,7 +105,9 @@ def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor(
             "an embedding of tensors that are not known", site, *(t for t in (ids, weight) if t is not None)
         )
-    return result((*ids.shape, *weight.shape[1:]), ids, weight, site=None, dtype=weight.dtype or "float32")
+    made = result((*ids.shape, *weight.shape[1:]), ids, weight, site=None, dtype=weight.dtype or "float32")
+    made.tags = made.tags - {rows.TOKENS}
+    return made
 
 
 def outer(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -22,6 +22,7 @@ def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
         made = unknown_tensor("top-k of a tensor that is not known", site, t)
     else:
         made = result(shapes.replace(t.shape, axis, k), t, site=None)
+        made = rows.pooled(made, t, (shapes.normal(axis, len(t.shape)),), site)
     made = tagged(made, "topk")
     return named_pair(made, tagged(altered(made, dtype="int64"), "argmax"), ("values", "indices"))
 
