@@ -160,7 +160,7 @@ def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Val
         case Function():
             return call_function(it, function, args, site)
         case Class() | NativeClass():
-            from auditor.objects import instantiate
+            from auditor.objects.instances import instantiate
 
             return instantiate(it, function, args, site)
         case Instance():
@@ -336,7 +336,7 @@ def taint(it: Interpreter, args: Args, cause: Unknown) -> None:
 def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
     if type(v) in _HOLDING_NOTHING or id(v) in seen or len(seen) > _MOST_TAINTED:
         return
-    from auditor.objects import mro
+    from auditor.objects.inheritance import mro
     from auditor.torch.modules import MODULE, is_module, walk
 
     seen.add(id(v))

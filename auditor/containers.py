@@ -8,7 +8,7 @@ from auditor import operators
 from auditor.assumptions import way_to
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, maybe_absent, same, union
-from auditor.objects import class_lookup
+from auditor.objects.inheritance import class_lookup
 from auditor.places import Site
 from auditor.values import (
     NO_FLAGS,

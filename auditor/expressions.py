@@ -15,7 +15,7 @@ from auditor.calls import sought
 from auditor.containers import get_item, iterate, make_slice
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
 from auditor.joins import Deleted, join_all, maybe_absent, present, union
-from auditor.objects import class_lookup
+from auditor.objects.inheritance import class_lookup
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -570,7 +570,7 @@ def _maybe_given(entry: Value, name: str) -> Value:
 
 
 def _super(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
-    from auditor.objects import make_super
+    from auditor.objects.attributes import make_super
 
     if args.pos:
         return make_super(it, args.pos[0], args.pos[1] if len(args.pos) > 1 else frame.receiver)

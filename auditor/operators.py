@@ -142,7 +142,7 @@ def truth(v: Value) -> bool | None:
 
 def _defines(v: Value, *names: str) -> bool:
     """Whether a class of the script, behind an instance, has one of these methods, or extends a built-in type."""
-    from auditor.objects import mro
+    from auditor.objects.inheritance import mro
 
     if not isinstance(v, Instance):
         return False
@@ -460,7 +460,7 @@ def _equal(a: Value, b: Value) -> bool | None:
 
 def _plain(v: Instance) -> bool:
     """Whether equality of the object is what the object itself tells: no method of a class says otherwise."""
-    from auditor.objects import class_lookup
+    from auditor.objects.inheritance import class_lookup
 
     if _defines(v, "__eq__") or class_lookup(v.cls, "__getattr__")[0] is not None:
         return False

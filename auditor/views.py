@@ -38,7 +38,7 @@ _MAGIC = frozenset({"__call__", "__getattr__", "__getattribute__", "__setattr__"
 
 def is_record(obj: Instance, value: Value) -> bool:
     """Whether an object without methods receives plain data: whatever the name, its attributes are plain data then."""
-    from auditor.objects import OBJECT, mro
+    from auditor.objects.inheritance import OBJECT, mro
 
     for cls in mro(obj.cls):
         own = cls.env.names if isinstance(cls, Class) else {}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from auditor import families, operators
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, union
-from auditor.objects import class_lookup
+from auditor.objects.inheritance import class_lookup
 from auditor.places import Site, here
 from auditor.values import (
     FALSE,

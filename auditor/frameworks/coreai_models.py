@@ -9,7 +9,7 @@ from auditor.frameworks.coreai_torch import PROGRAM, Staged, exported
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import export_program
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.sinks import Export
 from auditor.torch.tensors import size

@@ -19,7 +19,7 @@ from auditor.graph_facts.evidence import why
 from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
 from auditor.joins import Absent
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.operators import truth
 from auditor.places import Site
 from auditor.roles import is_cache_name, query_rank

@@ -18,7 +18,7 @@ from auditor.graph_facts.compute import compute
 from auditor.graph_facts.declaration import Declaration, Declared, Dimension, names_given
 from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.sinks import Export
 from auditor.torch.tensors import size

@@ -15,7 +15,7 @@ from auditor.containers import iterate
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Frame, Interpreter
 from auditor.loader import LOWERING_SET
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.roles import words
 from auditor.syntax import parts

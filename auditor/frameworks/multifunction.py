@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Value, text_of
 

@@ -10,7 +10,7 @@ from auditor import operators
 from auditor.containers import iterate
 from auditor.expressions import format_value
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.stdlib.copies import copied
 from auditor.values import (

@@ -6,7 +6,7 @@ import libcst as cst
 
 from auditor.calls import make_decorated
 from auditor.interpreter import Frame, Interpreter, Signal
-from auditor.objects import make_class
+from auditor.objects.classes import make_class
 from auditor.statements.assignments import assign
 from auditor.syntax import spelled
 

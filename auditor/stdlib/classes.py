@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor import operators
 from auditor.containers import get_item, iterate
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import (
     NONE,

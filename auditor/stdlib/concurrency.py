@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor.containers import iterate
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.stdlib.classes import NAMESPACE
 from auditor.stdlib.iteration import starmap

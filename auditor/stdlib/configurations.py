@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor import documents, operators
 from auditor.expressions import format_value, put
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import (
     NONE,

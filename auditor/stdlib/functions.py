@@ -7,7 +7,7 @@ from auditor.containers import get_item, iterate
 from auditor.expressions import binary
 from auditor.interpreter import Handler, Interpreter
 from auditor.loops import mapped
-from auditor.objects import rewire
+from auditor.objects.assignment import rewire
 from auditor.places import Site
 from auditor.values import (
     Args,
