@@ -6,8 +6,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from auditor import calls, expressions
+from auditor import calls
 from auditor.command_lines import Again, CommandLines, Due
+from auditor.expressions.dispatch import EXPRESSIONS
 from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSignal
 from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
@@ -24,7 +25,7 @@ from auditor.values import Args, Class, Const, Module, Seq, Unknown, Value
 from rules.facts import Place
 
 MEANING = Meaning(
-    expressions.EXPRESSIONS,
+    EXPRESSIONS,
     run_block,
     calls.call,
     get_attribute,

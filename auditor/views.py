@@ -75,7 +75,7 @@ def _is_data(value: Value, record: Value) -> bool:
 
 
 def _set(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.expressions import put
+    from auditor.containers.entries import put
 
     view, key, value = args.pos[0], args.pos[1], args.pos[2]
     assert isinstance(view, Instance)

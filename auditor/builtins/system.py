@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from auditor import documents
-from auditor.expressions import format_value
+from auditor.expressions.text import format_value
 from auditor.interpreter import ExitSignal, Interpreter
 from auditor.places import Site, here
 from auditor.values import NONE, Args, Const, Instance, NativeClass, Unknown, Value, text_of

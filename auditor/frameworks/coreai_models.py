@@ -34,7 +34,7 @@ def _export_to_coreai(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _multifunction(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`export_to_coreai_multifunction(model, entries)`: one entry point for each (name, spec)."""
-    from auditor.containers import iterate
+    from auditor.containers.iteration import iterate
 
     model, entries = args.get(0, "model") or NONE, args.get(1, "entries") or NONE
     staged = Staged()

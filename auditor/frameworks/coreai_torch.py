@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from auditor import dims
-from auditor.containers import iterate
-from auditor.expressions import format_value
+from auditor.containers.iteration import iterate
+from auditor.expressions.text import format_value
 from auditor.frameworks import gathering
 from auditor.frameworks.gathering import gather_matmul
 from auditor.frameworks.tables import tables

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from auditor.containers import iterate
-from auditor.expressions import format_value
+from auditor.containers.iteration import iterate
+from auditor.expressions.text import format_value
 from auditor.frameworks.coreai_torch import Staged, exported
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT

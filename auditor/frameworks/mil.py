@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.frameworks.records import record
 from auditor.frameworks.torch_export import parameter_names
 from auditor.graph_facts.declaration import Declared

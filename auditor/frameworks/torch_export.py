@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from auditor import operators
-from auditor.containers import iterate
-from auditor.expressions import format_value
+from auditor.containers.iteration import iterate
+from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site

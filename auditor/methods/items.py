@@ -9,7 +9,7 @@ from auditor.values import NONE, Args, Value
 
 
 def _set_item(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers import set_item
+    from auditor.containers.writing import set_item
 
     assert site is not None
     set_item(it, args.pos[0], args.pos[1], it.tag(args.pos[2]), site)
@@ -17,14 +17,14 @@ def _set_item(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _get_item(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers import get_item
+    from auditor.containers.reading import get_item
 
     assert site is not None
     return get_item(it, args.pos[0], args.pos[1], site)
 
 
 def _delete_item(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers import delete_item
+    from auditor.containers.writing import delete_item
 
     assert site is not None
     delete_item(it, args.pos[0], args.pos[1], site)

@@ -27,7 +27,7 @@ def _get(it: Interpreter, args: Args, site: Site | None) -> Value:
         if isinstance(value, Union) and any(isinstance(o, Absent) for o in value.options):
             return join_all([default, *(o for o in value.options if not isinstance(o, Absent))])
         return value
-    from auditor.containers import get_item
+    from auditor.containers.reading import get_item
 
     assert site is not None
     try:
@@ -98,8 +98,8 @@ def _popitem(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers import ZERO
-    from auditor.expressions import put, update_mapping
+    from auditor.containers.entries import put, update_mapping
+    from auditor.containers.reading import ZERO
 
     obj = _map(args)
     it.heap.touch(obj)
@@ -116,7 +116,7 @@ def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _setdefault(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.expressions import put
+    from auditor.containers.entries import put
 
     obj = _map(args)
     k = key_of(args.pos[1])
@@ -158,7 +158,7 @@ def _move_to_end(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _fromkeys(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers import iterate
+    from auditor.containers.iteration import iterate
 
     assert site is not None
     value = args.get(2, "value") or NONE

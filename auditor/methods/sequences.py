@@ -26,7 +26,7 @@ def _append(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _extend(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers import iterate
+    from auditor.containers.iteration import iterate
 
     obj = _seq(args)
     assert site is not None
@@ -138,7 +138,7 @@ def _sort(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _set_operation(op: str) -> Handler:
     def method(it: Interpreter, args: Args, site: Site | None) -> Value:
-        from auditor.containers import iterate
+        from auditor.containers.iteration import iterate
 
         assert site is not None
         out: Value = args.pos[0]

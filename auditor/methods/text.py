@@ -100,7 +100,7 @@ def _predicate(name: str, text: str, receiver: Value, rest: list[Value]) -> Valu
 
 
 def _join_text(it: Interpreter, separator: Value, items: Value, site: Site | None) -> Value:
-    from auditor.containers import iterate
+    from auditor.containers.iteration import iterate
 
     assert site is not None
     source = iterate(it, items, site)

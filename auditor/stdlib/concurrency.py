@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site

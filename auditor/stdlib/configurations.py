@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from auditor import documents, operators
-from auditor.expressions import format_value, put
+from auditor.containers.entries import put
+from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site

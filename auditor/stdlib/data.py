@@ -10,8 +10,9 @@ from typing import Any
 
 from auditor import operators
 from auditor.builtins import builtin_names
-from auditor.containers import ZERO, iterate
-from auditor.expressions import put, update_mapping
+from auditor.containers.entries import put, update_mapping
+from auditor.containers.iteration import iterate
+from auditor.containers.reading import ZERO
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.stdlib.configurations import loaded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.expressions import format_value
+from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter
 from auditor.loader import FILE_PREFIX
 from auditor.modules import SyntaxProblem
