@@ -418,7 +418,8 @@ class Loader:
     def call_external(
         self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None
     ) -> Value:
-        from auditor.calls import handed, says_it_patches, spoil, spoil_settings, unread
+        from auditor.calls.effects import handed, spoil, spoil_settings
+        from auditor.calls.unread import says_it_patches, unread
         from auditor.torch.modules import find_module, kept_module, unknown_module
 
         dotted = function.dotted

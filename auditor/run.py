@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from auditor import calls
+from auditor.calls.dispatch import call
 from auditor.command_lines import Again, CommandLines, Due
 from auditor.expressions.dispatch import EXPRESSIONS
 from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSignal
@@ -27,7 +27,7 @@ from rules.facts import Place
 MEANING = Meaning(
     EXPRESSIONS,
     run_block,
-    calls.call,
+    call,
     get_attribute,
     set_attribute,
     methods.tensor_attribute,

@@ -104,7 +104,7 @@ def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[1])
     obj = args.pos[0]
     if name is None or "*" in name:
-        from auditor.calls import taint
+        from auditor.calls.effects import taint
         from auditor.torch.modules import is_module
 
         modules = name is not None and is_module(obj) and is_module(args.pos[2])

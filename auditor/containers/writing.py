@@ -60,7 +60,7 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             else:
                 obj.items = [union([i, value]) if not isinstance(i, Star) else _with(i, value) for i in obj.items]
         case Unknown():
-            from auditor.calls import edited
+            from auditor.calls.graph_edits import edited
 
             edited(it, obj, site)
             if isinstance(value, Function):

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from auditor import operators
-from auditor.calls import sought
+from auditor.calls.graph_edits import sought
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site

@@ -10,7 +10,7 @@ from auditor.values import NONE, Value
 
 
 def lambda_(it: Interpreter, node: cst.Lambda, frame: Frame) -> Value:
-    from auditor.calls import make_function
+    from auditor.calls.functions import make_function
 
     return make_function(it, node, "<lambda>", frame)
 

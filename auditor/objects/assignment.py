@@ -67,7 +67,7 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             it.heap.touch(obj.env)
             obj.env.names[name] = value
         case Unknown():
-            from auditor.calls import edited
+            from auditor.calls.graph_edits import edited
 
             edited(it, obj, site)
             it.heap.touch(obj)

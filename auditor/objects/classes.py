@@ -65,7 +65,7 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
 
 def _replaces_methods(it: Interpreter, cls: Class, decorator: cst.Decorator, frame: Frame) -> None:
     """A decorator that nobody can read may replace any method of the class."""
-    from auditor.calls import keeps
+    from auditor.calls.decorators import keeps
 
     expr = decorator.decorator
     target = expr.func if isinstance(expr, cst.Call) else expr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from auditor.calls import make_decorated
+from auditor.calls.decorators import make_decorated
 from auditor.interpreter import Frame, Interpreter, Signal
 from auditor.objects.classes import make_class
 from auditor.statements.assignments import assign

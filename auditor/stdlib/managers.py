@@ -12,7 +12,7 @@ from typing import Any
 import libcst as cst
 
 from auditor import operators
-from auditor.calls import bind, contains_yield
+from auditor.calls.functions import bind, contains_yield
 from auditor.interpreter import Frame, Interpreter, RaiseSignal, Signal
 from auditor.objects.inheritance import OBJECT, class_lookup
 from auditor.places import Site
