@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from auditor.calls.effects import handed, spoil, spoil_settings
+from auditor.calls.unread import says_it_patches, unread
 from auditor.checkpoints import Checkpoints
 from auditor.heap import SHARED
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
@@ -22,6 +24,7 @@ from auditor.keeping import Keeper
 from auditor.modules import ModuleSource, SyntaxProblem, index
 from auditor.places import Site
 from auditor.sources import SourceFile, Sources, Unreadable
+from auditor.torch.modules import find_module, kept_module, unknown_module
 from auditor.values import (
     Args,
     Const,
@@ -418,10 +421,6 @@ class Loader:
     def call_external(
         self, it: Interpreter, function: External, args: Args, site: Site | None, receiver: ExternalObject | None = None
     ) -> Value:
-        from auditor.calls.effects import handed, spoil, spoil_settings
-        from auditor.calls.unread import says_it_patches, unread
-        from auditor.torch.modules import find_module, kept_module, unknown_module
-
         dotted = function.dotted
         known = self.patched.get(dotted) or self.natives.get(dotted) or self._operator(it, dotted)
         if known is not None and known is not function:

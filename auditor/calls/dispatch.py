@@ -5,7 +5,11 @@ from __future__ import annotations
 from auditor.calls.functions import call_function
 from auditor.calls.unread import unread
 from auditor.interpreter import Interpreter, RaiseSignal
+from auditor.objects.instances import instantiate
 from auditor.places import Site
+from auditor.torch.modules import call_module, is_module
+from auditor.torch.ops.writes import filled_in
+from auditor.torch.rows import overwritten
 from auditor.values import (
     Args,
     Bound,
@@ -36,8 +40,6 @@ def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Val
         case Function():
             return call_function(it, function, args, site)
         case Class() | NativeClass():
-            from auditor.objects.instances import instantiate
-
             return instantiate(it, function, args, site)
         case Instance():
             return _call_instance(it, function, args, site)
@@ -74,9 +76,6 @@ def _native(it: Interpreter, function: Native, args: Args, site: Site | None) ->
 
 def _written_out(it: Interpreter, out: Tensor, result: Value, site: Site) -> None:
     """`torch.add(a, b, out=c)`."""
-    from auditor.torch.ops.writes import filled_in
-    from auditor.torch.rows import overwritten
-
     it.events.written(out, site, None, result)
     if out.base is None and isinstance(result, Tensor):
         filled_in(out, result)
@@ -84,8 +83,6 @@ def _written_out(it: Interpreter, out: Tensor, result: Value, site: Site) -> Non
 
 
 def _call_instance(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
-    from auditor.torch.modules import call_module, is_module
-
     if is_module(obj):
         return call_module(it, obj, args, site)
     try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from auditor.interpreter import Interpreter
 from auditor.joins import union
+from auditor.objects.inheritance import mro
 from auditor.roles import words
 from auditor.syntax import names
+from auditor.torch.modules import MODULE, is_module, walk
 from auditor.values import (
     Args,
     Bound,
@@ -44,9 +46,6 @@ def taint(it: Interpreter, args: Args, cause: Unknown) -> None:
 def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
     if type(v) in _HOLDING_NOTHING or id(v) in seen or len(seen) > _MOST_TAINTED:
         return
-    from auditor.objects.inheritance import mro
-    from auditor.torch.modules import MODULE, is_module, walk
-
     seen.add(id(v))
     if isinstance(v, Instance) and is_module(v):
         for _, m in list(walk(v)):
@@ -104,8 +103,6 @@ def spoil_settings(it: Interpreter, dotted: str, args: Args, cause: Unknown) -> 
     """
     if _CHANGES.isdisjoint(words(dotted.rpartition(".")[2])):
         return
-    from auditor.torch.modules import is_module
-
     for v in args.all():
         if isinstance(v, Instance) and isinstance(v.cls, Class) and not is_module(v):
             it.heap.touch(v)

@@ -10,6 +10,7 @@ from auditor.interpreter import MAX_DEPTH, Frame, Interpreter, RaiseSignal, Retu
 from auditor.joins import join_all
 from auditor.places import Site
 from auditor.syntax import parts
+from auditor.torch import last_row
 from auditor.values import NONE, Args, Const, Env, Function, Mapping, Seq, Unknown, Value
 
 
@@ -140,8 +141,6 @@ def bind(it: Interpreter, f: Function, args: Args, env: Env, site: Site | None) 
         else:
             names[name] = _missing(it, f, param, site)
     if f.name == "__init__":
-        from auditor.torch import last_row
-
         last_row.annotated(it, f, env)
 
 

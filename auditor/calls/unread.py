@@ -9,6 +9,7 @@ from auditor.calls.graph_edits import operated
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.roles import words
+from auditor.torch import last_row
 from auditor.values import Args, Bound, Function, Seq, Tensor, Union, Unknown, Value, merge_flags
 
 _READS = frozenset(
@@ -34,8 +35,6 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
     operated(it, function, args, site)
     it.assumed.forget()
     if it.events is not None and (it.events.last_rows or type(function) is not Unknown):
-        from auditor.torch import last_row
-
         last_row.called(it, function, args, result)
     if site is not None and not reads:
         last = name.removesuffix(".default").rpartition(".")[2]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from auditor import operators
 from auditor.assumptions import way_to
+from auditor.containers.entries import put
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import Absent, maybe_absent, union
 from auditor.places import Site
+from auditor.torch import last_row
+from auditor.torch.indexing import index_tensor
 from auditor.values import (
     Args,
     Class,
@@ -44,8 +47,6 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
         case Mapping():
             return _mapping_item(it, obj, key, site)
         case Tensor():
-            from auditor.torch.indexing import index_tensor
-
             return index_tensor(it, obj, key, site)
         case Const(value=str()) | Pattern():
             return _text_item(obj, key)
@@ -54,8 +55,6 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
         case Instance():
             return it.call(it.get(obj, "__getitem__", site), Args([key]), site)
         case Unknown():
-            from auditor.torch import last_row
-
             k = key_of(key)
             it.may_raise("KeyError")
             part = (
@@ -179,8 +178,6 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
 
 def _made_entry(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Value:
     """An entry that a `defaultdict` makes when it is looked up; a `Counter` gives zero and keeps nothing."""
-    from auditor.containers.entries import put
-
     assert obj.missing is not None
     made = it.call(obj.missing, Args(), site)
     if not (isinstance(obj.missing, Native) and obj.missing.name == ZERO):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from auditor.calls.graph_edits import edited
+from auditor.containers.entries import put
 from auditor.containers.iteration import iterate
 from auditor.containers.reading import get_item, repetition, slice_of
 from auditor.interpreter import Interpreter
 from auditor.joins import same, union
 from auditor.places import Site
+from auditor.torch import rows
+from auditor.torch.events import wraps_at
+from auditor.torch.ops.writes import filled_in
 from auditor.values import (
     NO_FLAGS,
     Args,
@@ -37,8 +42,6 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
                 else:
                     set_item(it, o, key, value, site)
         case Mapping():
-            from auditor.containers.entries import put
-
             it.heap.touch(obj)
             put(obj, key, value, site)
         case Seq():
@@ -60,8 +63,6 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             else:
                 obj.items = [union([i, value]) if not isinstance(i, Star) else _with(i, value) for i in obj.items]
         case Unknown():
-            from auditor.calls.graph_edits import edited
-
             edited(it, obj, site)
             if isinstance(value, Function):
                 it.heap.touch(obj)
@@ -84,10 +85,6 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
     if it.events is not None:
         it.events.written(obj, site, key, value)
     if obj.base is None:
-        from auditor.torch import rows
-        from auditor.torch.events import wraps_at
-        from auditor.torch.ops.writes import filled_in
-
         filled_in(rows.root(obj), value)
         filled_in(obj, value)
         if it.events is not None:

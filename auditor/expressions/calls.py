@@ -9,7 +9,8 @@ from auditor.containers.iteration import iterate
 from auditor.interpreter import Frame, Interpreter
 from auditor.joins import Deleted, maybe_absent, present, union
 from auditor.places import Site
-from auditor.values import Args, Const, Function, Instance, Mapping, Union, Unknown, Value, text_of
+from auditor.values import NONE, Args, Const, Function, Instance, Mapping, Super, Union, Unknown, Value, text_of
+from auditor.views import attribute_view
 
 
 def call(it: Interpreter, node: cst.Call, frame: Frame) -> Value:
@@ -63,12 +64,12 @@ def _maybe_given(entry: Value, name: str) -> Value:
 
 
 def _super(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
-    from auditor.objects.attributes import make_super
-
+    receiver = frame.receiver
     if args.pos:
-        return make_super(it, args.pos[0], args.pos[1] if len(args.pos) > 1 else frame.receiver)
-    if frame.function is not None and frame.function.owner is not None and frame.receiver is not None:
-        return make_super(it, frame.function.owner, frame.receiver)
+        receiver = args.pos[1] if len(args.pos) > 1 else receiver
+        return Super(args.pos[0], receiver if receiver is not None else NONE)
+    if frame.function is not None and frame.function.owner is not None and receiver is not None:
+        return Super(frame.function.owner, receiver)
     return Unknown("super() outside a method", places=(site,))
 
 
@@ -84,8 +85,6 @@ def _vars(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site
 
 
 def _globals(it: Interpreter, function: Value, args: Args, frame: Frame, site: Site) -> Value | None:
-    from auditor.views import attribute_view
-
     names = frame.module.env.names
     return attribute_view(frame.module, names, Unknown("names of the module that were not read"))
 

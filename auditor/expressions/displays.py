@@ -10,6 +10,7 @@ import libcst as cst
 from auditor.containers.entries import put, unique, update_mapping
 from auditor.containers.iteration import iterate
 from auditor.interpreter import Frame, Interpreter
+from auditor.statements.loops import run_comprehension
 from auditor.values import Env, Mapping, Seq, Unknown, Value, altered
 
 
@@ -64,8 +65,6 @@ def comprehension(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
                 value = it.eval(node.elt, inner)
                 it.heap.touch(out)
                 out.items.append(value)
-
-        from auditor.statements.loops import run_comprehension
 
         run_comprehension(it, node.for_in, inner, out, emit)
         if kind == "set" and isinstance(out, Seq):

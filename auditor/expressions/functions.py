@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
+from auditor.calls.functions import make_function
 from auditor.containers.iteration import iterate
 from auditor.interpreter import Frame, Interpreter
 from auditor.values import NONE, Value
 
 
 def lambda_(it: Interpreter, node: cst.Lambda, frame: Frame) -> Value:
-    from auditor.calls.functions import make_function
-
     return make_function(it, node, "<lambda>", frame)
 
 

@@ -10,6 +10,7 @@ import libcst as cst
 from auditor.expressions.lookups import would_raise
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.joins import Deleted
+from auditor.statements.assignments import assign
 from auditor.values import Const, Env, Union, Unknown, Value
 
 
@@ -60,8 +61,6 @@ def name(it: Interpreter, node: cst.Name, frame: Frame) -> Value:
 
 
 def named(it: Interpreter, node: cst.NamedExpr, frame: Frame) -> Value:
-    from auditor.statements.assignments import assign
-
     value = it.eval(node.value, frame)
     env = frame.env
     while env.parent is not None and env.redirect.get("") is not None:

@@ -8,6 +8,7 @@ from auditor import operators
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.joins import join_all
 from auditor.places import Site
+from auditor.statements.narrowing import narrowed
 from auditor.values import Args, Const, Instance, Mapping, Num, Pattern, Seq, Tensor, Union, Unknown, Value, altered
 
 _BINARY: dict[type, str] = {
@@ -121,8 +122,6 @@ def conditional(it: Interpreter, node: cst.IfExp, frame: Frame) -> Value:
     test = it.eval(node.test, frame)
     known = it.truth(test)
     if known is None:
-        from auditor.statements.narrowing import narrowed
-
         return it.choose(
             [
                 lambda: narrowed(it, node.test, True, frame, lambda: it.eval(node.body, frame)),

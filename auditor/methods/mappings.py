@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from auditor import operators
+from auditor.containers.entries import put, update_mapping
+from auditor.containers.iteration import iterate
+from auditor.containers.reading import ZERO, get_item
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, maybe_absent, present, union
 from auditor.methods.items import ITEMS
@@ -27,8 +30,6 @@ def _get(it: Interpreter, args: Args, site: Site | None) -> Value:
         if isinstance(value, Union) and any(isinstance(o, Absent) for o in value.options):
             return join_all([default, *(o for o in value.options if not isinstance(o, Absent))])
         return value
-    from auditor.containers.reading import get_item
-
     assert site is not None
     try:
         return union([get_item(it, obj, args.pos[1], site), default])
@@ -98,9 +99,6 @@ def _popitem(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers.entries import put, update_mapping
-    from auditor.containers.reading import ZERO
-
     obj = _map(args)
     it.heap.touch(obj)
     if isinstance(obj.missing, Native) and obj.missing.name == ZERO:
@@ -116,8 +114,6 @@ def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _setdefault(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers.entries import put
-
     obj = _map(args)
     k = key_of(args.pos[1])
     if k is not None and k in obj.entries:
@@ -158,8 +154,6 @@ def _move_to_end(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _fromkeys(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers.iteration import iterate
-
     assert site is not None
     value = args.get(2, "value") or NONE
     source = iterate(it, args.pos[1], site)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from auditor.calls.graph_edits import edited
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site
@@ -67,8 +68,6 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             it.heap.touch(obj.env)
             obj.env.names[name] = value
         case Unknown():
-            from auditor.calls.graph_edits import edited
-
             edited(it, obj, site)
             it.heap.touch(obj)
             obj.assigned[f".{name}"] = value

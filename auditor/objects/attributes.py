@@ -8,6 +8,7 @@ from auditor.joins import Absent, guarded, join_all, union_of
 from auditor.objects.assignment import rewire
 from auditor.objects.inheritance import OBJECT, class_lookup, mro, unread_base
 from auditor.places import Site
+from auditor.torch.modules import is_module
 from auditor.values import (
     NONE,
     Args,
@@ -172,8 +173,6 @@ def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | 
 
 def _hidden(obj: Instance, name: str, value: Value) -> Value:
     """An attribute of the class of an object that has attributes nobody knows: one of them may hide it."""
-    from auditor.torch.modules import is_module
-
     assert obj.taint is not None
     return value if is_module(obj) else join_all([value, obj.taint.child(f".{name}")])
 
@@ -193,10 +192,6 @@ def _of_unread_base(base: Value | None, name: str, site: Site | None) -> Unknown
     )
     places = base.places if base is not None and base.places else ((site,) if site else ())
     return Unknown(reason, f"{dotted}.{name}", places=places)
-
-
-def make_super(it: Interpreter, owner: Value, receiver: Value | None) -> Value:
-    return Super(owner, receiver if receiver is not None else NONE)
 
 
 def _super_attribute(it: Interpreter, obj: Super, name: str, site: Site | None) -> Value:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from auditor.calls.decorators import keeps
 from auditor.interpreter import Frame, Interpreter
 from auditor.objects.inheritance import class_lookup, mro
 from auditor.syntax import spelled
@@ -65,8 +66,6 @@ def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
 
 def _replaces_methods(it: Interpreter, cls: Class, decorator: cst.Decorator, frame: Frame) -> None:
     """A decorator that nobody can read may replace any method of the class."""
-    from auditor.calls.decorators import keeps
-
     expr = decorator.decorator
     target = expr.func if isinstance(expr, cst.Call) else expr
     if keeps(it.eval(target, frame)):

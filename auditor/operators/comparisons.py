@@ -8,6 +8,7 @@ from typing import Any
 
 from auditor import dims
 from auditor.joins import maybe_absent, same, union
+from auditor.objects.inheritance import class_lookup
 from auditor.operators.results import derived, unknown_from
 from auditor.operators.truths import defines, truth
 from auditor.values import (
@@ -183,8 +184,6 @@ def _equal(a: Value, b: Value) -> bool | None:
 
 def _plain(v: Instance) -> bool:
     """Whether equality of the object is what the object itself tells: no method of a class says otherwise."""
-    from auditor.objects.inheritance import class_lookup
-
     if defines(v, "__eq__") or class_lookup(v.cls, "__getattr__")[0] is not None:
         return False
     return not _of_protobuf(v.cls)

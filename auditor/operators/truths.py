@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from auditor import dims
 from auditor.joins import maybe_absent
+from auditor.objects.inheritance import mro
 from auditor.values import (
     Class,
     Const,
@@ -54,8 +55,6 @@ def truth(v: Value) -> bool | None:
 
 def defines(v: Value, *names: str) -> bool:
     """Whether a class of the script, behind an instance, has one of these methods, or extends a built-in type."""
-    from auditor.objects.inheritance import mro
-
     if not isinstance(v, Instance):
         return False
     return any(
