@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from auditor.calls.external import call_external
 from auditor.calls.functions import call_function
 from auditor.calls.unread import unread
 from auditor.interpreter import Interpreter, RaiseSignal
@@ -46,11 +47,9 @@ def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Val
         case Union():
             return it.each(function, lambda f: call(it, f, args, site))
         case External():
-            return it.loader.call_external(it, function, args, site)
+            return call_external(it, function, args, site)
         case ExternalObject():
-            return it.loader.call_external(
-                it, External(f"{function.dotted}()", places=function.places), args, site, function
-            )
+            return call_external(it, External(f"{function.dotted}()", places=function.places), args, site)
         case Unknown(kind="data", of=Unknown() as whole):
             method = it.meaning.method_of_data(it, whole, function.name.rpartition(".")[2], site)
             if method is not None:

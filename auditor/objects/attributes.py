@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from auditor import methods, operators
+from auditor.importing import module_attribute
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import Absent, guarded, join_all, union_of
 from auditor.objects.assignment import rewire
@@ -53,7 +54,7 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
         case Class():
             return _class_attribute(it, obj, name, site)
         case Module():
-            return it.loader.module_attribute(it, obj, name, site)
+            return module_attribute(it, obj, name, site)
         case ExternalObject():
             found = obj.children.get(name)
             if found is None:
