@@ -127,6 +127,7 @@ class Loader:
         return self._resolved[key]
 
     def module_of(self, env: Env) -> Module:
+        """The module in which a scope lies."""
         scope: Env | None = env
         while scope is not None:
             if scope.module is not None:
@@ -167,6 +168,7 @@ class Loader:
             module.pending.difference_update(numbers)
 
     def start_run(self, argv: Value) -> None:
+        """Forget what the run before has set: its command line, what it has replaced and defined."""
         self.argv_read = False
         self.argv = argv
         self.patched = {"sys.argv": argv}
@@ -183,6 +185,7 @@ class Loader:
         return any(".".join(parts[:n]) in self.native_packages for n in range(1, len(parts) + 1))
 
     def external(self, dotted: str, places: tuple[Site, ...] = ()) -> Value:
+        """A name of a library without sources: as the script has replaced it, as the tables know it, or as such."""
         patched = self.patched.get(dotted)
         if patched is not None:
             self.keeper.own = True

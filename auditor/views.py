@@ -79,7 +79,7 @@ def _set(it: Interpreter, args: Args, site: Site | None) -> Value:
     assert isinstance(view.payload, Mapping)
     obj, name = view.attrs["(object)"], text_of(key)
     it.heap.touch(view.payload)
-    put(view.payload, key, value, site)
+    put(view.payload, key, value)
     if name is not None and "*" not in name:
         it.set(obj, name, value, site)
     else:

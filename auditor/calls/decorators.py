@@ -13,6 +13,7 @@ from auditor.values import Args, Bound, Class, External, Function, Instance, Nat
 
 
 def make_decorated(it: Interpreter, node: cst.FunctionDef, frame: Frame) -> Value:
+    """What a `def` binds: the function as its decorators leave it."""
     function: Value = make_function(it, node, node.name.value, frame)
     for decorator in reversed(node.decorators):
         function = _decorate(it, decorator, function, frame)

@@ -30,6 +30,7 @@ from auditor.values import (
 
 
 def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Value:
+    """What a call of a value of any kind gives. Raises `RaiseSignal` when the code surely raises."""
     it.tick(site)
     while type(function) is Bound:
         args = Args([function.receiver, *args.pos], args.kw, args.more)

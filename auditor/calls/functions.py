@@ -15,6 +15,7 @@ from auditor.values import NONE, Args, Const, Env, Function, Mapping, Seq, Unkno
 
 
 def make_function(it: Interpreter, node: cst.FunctionDef | cst.Lambda, name: str, frame: Frame) -> Function:
+    """The function that a `def` or a lambda makes here, with the defaults as they are now."""
     defaults: dict[str, Value] = {}
     p = node.params
     for param in (*p.posonly_params, *p.params, *p.kwonly_params):
@@ -148,23 +149,18 @@ def _missing(it: Interpreter, f: Function, param: cst.Param, site: Site | None) 
     name = param.name.value
     kind = ""
     if param.annotation is not None:
-        kind = annotation_kind(param.annotation.annotation)
+        kind = _annotation_kind(param.annotation.annotation)
     elif name in ("config", "hf_config", "cfg"):
         kind = "data"
     place = f.site.statement.site(param) if f.site is not None else site
     return Unknown(f"nothing says what `{name}` of `{f.name}` is", name, kind, places=(place,) if place else ())
 
 
-def annotation_kind(node: Any) -> str:
+_PLAIN = {**{name: name for name in ("int", "str", "bool", "float", "dict", "list")}, "Path": "path"}
+
+
+def _annotation_kind(node: Any) -> str:
     """The Python type that an annotation names, as an `Unknown.kind`; a configuration is plain data."""
-    if isinstance(node, cst.Name):
-        return (
-            node.value
-            if node.value in ("int", "str", "bool", "float", "dict", "list")
-            else "path"
-            if node.value == "Path"
-            else "data"
-            if node.value.endswith("Config")
-            else ""
-        )
-    return ""
+    if not isinstance(node, cst.Name):
+        return ""
+    return _PLAIN.get(node.value) or ("data" if node.value.endswith("Config") else "")

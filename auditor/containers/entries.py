@@ -7,11 +7,11 @@ from typing import Any
 from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.joins import union
-from auditor.places import Site
 from auditor.values import Const, Mapping, Seq, Value, key_of
 
 
-def put(target: Mapping, key: Value, value: Value, site: Site | None) -> None:
+def put(target: Mapping, key: Value, value: Value) -> None:
+    """`target[key] = value`; under a key that is not known it may be any entry. The caller has touched `target`."""
     k = key_of(key)
     if k is None:
         target.rest = target.rest or operators.unknown_from("an entry under a key that is not known", "", key)
@@ -21,6 +21,7 @@ def put(target: Mapping, key: Value, value: Value, site: Site | None) -> None:
 
 
 def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
+    """`target.update(source)`."""
     it.heap.touch(target)
     if isinstance(source, Mapping):
         for k, e in source.entries.items():
@@ -31,7 +32,7 @@ def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
     elif isinstance(source, Seq) and source.exact:
         for pair in source.items:
             if isinstance(pair, Seq) and len(pair.items) == 2:
-                put(target, pair.items[0], pair.items[1], None)
+                put(target, pair.items[0], pair.items[1])
     elif not (isinstance(source, Const) and source.value is None):
         cause = operators.unknown_from("entries of a dict that is not known", "", source)
         target.rest = target.rest or cause
@@ -39,6 +40,7 @@ def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
 
 
 def unique(items: list[Value]) -> list[Value]:
+    """The items of a set: of those that are surely equal, the first."""
     out: dict[Any, Value] = {}
     for i in items:
         out.setdefault(key_of(i) or ("id", id(i)), i)

@@ -34,6 +34,7 @@ from auditor.values import (
 
 
 def make_slice(lower: Value, upper: Value, step: Value, site: Site | None = None) -> Seq:
+    """What `lower:upper:step` is as a value."""
     return Seq("slice", [lower, upper, step], places=(site,) if site else ())
 
 
@@ -88,6 +89,7 @@ def _atoms(key: Key) -> str:
 
 
 def slice_of(key: Seq, length: int) -> slice | None:
+    """A slice of known bounds, for a sequence of `length` items; None when they are not known."""
     parts: list[int | None] = []
     for p in key.items:
         if isinstance(p, Const) and (p.value is None or isinstance(p.value, int)):
@@ -98,6 +100,7 @@ def slice_of(key: Seq, length: int) -> slice | None:
 
 
 def sequence_item(it: Interpreter, obj: Seq, key: Value, site: Site) -> Value:
+    """`obj[key]` of a sequence. Raises `RaiseSignal` when there surely is no such item."""
     if isinstance(key, Seq) and key.kind == "slice":
         bounds = slice_of(key, len(obj.items))
         if bounds is not None and obj.exact:
@@ -157,7 +160,7 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
     if entry is not None:
         if it.maybe_raised and maybe_absent(entry[1]):
             it.may_raise("KeyError")
-        return drop_absent(entry[1])
+        return _drop_absent(entry[1])
     surely = (
         k is not None and k[0] in ("str", "num", "NoneType", "bool", "tuple", "external", "id") and obj.rest is None
     )
@@ -172,7 +175,7 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
             v for n, (kv, v) in obj.entries.items() if operators.truth(operators.compare("==", kv, key)) is not False
         ]
         if candidates:
-            return it.choices.choose(candidates, site) or union(drop_absent(c) for c in candidates)
+            return it.choices.choose(candidates, site) or union(_drop_absent(c) for c in candidates)
     return operators.unknown_from("an item under a key that is not known", "", key, obj.rest or obj)
 
 
@@ -182,7 +185,7 @@ def _made_entry(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Value:
     made = it.call(obj.missing, Args(), site)
     if not (isinstance(obj.missing, Native) and obj.missing.name == ZERO):
         it.heap.touch(obj)
-        put(obj, key, made, site)
+        put(obj, key, made)
     return made
 
 
@@ -196,7 +199,7 @@ def _chooses(key: Value) -> bool:
     return any(p.path.endswith("config.json") for p in key.places)
 
 
-def drop_absent(value: Value) -> Value:
+def _drop_absent(value: Value) -> Value:
     """A value read where it must exist: the worlds without it would raise."""
     if isinstance(value, Union) and any(isinstance(o, Absent) for o in value.options):
         return union(o for o in value.options if not isinstance(o, Absent))

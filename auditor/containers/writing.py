@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from auditor.calls.graph_edits import edited
 from auditor.containers.entries import put
 from auditor.containers.iteration import iterate
@@ -38,12 +40,12 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
         case Union():
             for o in obj.options:
                 if isinstance(o, (Mapping, Seq)) and len(obj.options) > 1:
-                    it.fork([lambda o=o: _set_and_go_on(it, o, key, value, site), lambda: None])  # type: ignore[misc]
+                    it.fork([partial(set_item, it, o, key, value, site), lambda: None])
                 else:
                     set_item(it, o, key, value, site)
         case Mapping():
             it.heap.touch(obj)
-            put(obj, key, value, site)
+            put(obj, key, value)
         case Seq():
             it.heap.touch(obj)
             if (
@@ -99,10 +101,6 @@ def _with(repeated: Star, value: Value) -> Star:
     return repeated if known else Star((*repeated.items, value), repeated.count)
 
 
-def _set_and_go_on(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) -> None:
-    set_item(it, obj, key, value, site)
-
-
 def _set_slice(it: Interpreter, obj: Seq, key: Seq, value: Value, site: Site) -> None:
     bounds = slice_of(key, len(obj.items))
     new = iterate(it, value, site)
@@ -113,6 +111,7 @@ def _set_slice(it: Interpreter, obj: Seq, key: Seq, value: Value, site: Site) ->
 
 
 def delete_item(it: Interpreter, obj: Value, key: Value, site: Site) -> None:
+    """`del obj[key]`."""
     if isinstance(obj, Instance) and isinstance(obj.cls, NativeClass) and "__delitem__" in obj.cls.methods:
         it.call(it.get(obj, "__delitem__", site), Args([key]), site)
         return

@@ -45,7 +45,7 @@ def dict_(it: Interpreter, node: cst.Dict, frame: Frame) -> Value:
             update_mapping(it, result, it.eval(e.value, frame))
             continue
         key, value = it.eval(e.key, frame), it.eval(e.value, frame)
-        put(result, key, value, frame.statement.site(e))
+        put(result, key, value)
     return result
 
 
@@ -60,7 +60,7 @@ def comprehension(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
             if isinstance(out, Mapping):
                 key, value = it.eval(node.key, inner), it.eval(node.value, inner)
                 it.heap.touch(out)
-                put(out, key, value, site)
+                put(out, key, value)
             elif isinstance(out, Seq):
                 value = it.eval(node.elt, inner)
                 it.heap.touch(out)

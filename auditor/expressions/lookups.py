@@ -38,6 +38,7 @@ def would_raise(it: Interpreter, error: RaiseSignal, site: Site) -> Value:
 
 
 def index_of(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
+    """What stands between the brackets of a subscript, as one value."""
     parts = [_slice_part(it, e.slice, frame) for e in node.slice]
     trailing = len(node.slice) == 1 and type(node.slice[0].comma) is cst.Comma
     return parts[0] if len(parts) == 1 and not trailing else Seq("tuple", parts)

@@ -15,6 +15,7 @@ from auditor.values import Const, Env, Union, Unknown, Value
 
 
 def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:
+    """The value of a name: in its scopes, in its module, of Python itself; else an unknown that says so."""
     env: Env | None = frame.env
     while env is not None:
         if env.redirect and name in env.redirect:

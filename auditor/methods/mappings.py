@@ -107,7 +107,7 @@ def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
     for other in args.pos[1:]:
         update_mapping(it, obj, other)
     for name, value in args.kw.items():
-        put(obj, Const(name), it.tag(value), site)
+        put(obj, Const(name), it.tag(value))
     if args.more is not None:
         obj.rest = obj.rest or args.more
     return NONE
@@ -126,7 +126,7 @@ def _setdefault(it: Interpreter, args: Args, site: Site | None) -> Value:
         return obj.entries[k][1]
     it.heap.touch(obj)
     default = args.get(2, "default") or NONE
-    put(obj, args.pos[1], default, site)
+    put(obj, args.pos[1], default)
     return default
 
 

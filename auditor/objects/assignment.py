@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from auditor.calls.graph_edits import edited
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import class_lookup
@@ -37,11 +39,7 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
     match obj:
         case Union():
             for o in obj.options:
-
-                def write(o: Value = o) -> None:
-                    set_attribute(it, o, name, value, site)
-
-                it.fork([lambda w=write: w(), lambda: None])  # type: ignore[misc]
+                it.fork([partial(set_attribute, it, o, name, value, site), lambda: None])
         case Instance() if name == "__class__":
             it.heap.touch(obj)
             obj.taint = Unknown("the class of the object is replaced", places=(site,) if site else ())

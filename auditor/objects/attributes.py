@@ -38,6 +38,7 @@ from auditor.views import attribute_view
 
 
 def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Value:
+    """`obj.name`. Raises `RaiseSignal` when there surely is no such attribute."""
     match obj:
         case Instance():
             return _instance_attribute(it, obj, name, site)
@@ -196,7 +197,7 @@ def _of_unread_base(base: Value | None, name: str, site: Site | None) -> Unknown
 
 
 def _super_attribute(it: Interpreter, obj: Super, name: str, site: Site | None) -> Value:
-    cls = class_of(obj.receiver)
+    cls = _class_of(obj.receiver)
     if cls is None:
         return Unknown("super() of a value that is not known", name, places=(site,) if site else ())
     found, sure = class_lookup(cls, name, after=obj.owner)
@@ -221,7 +222,7 @@ def _super_attribute(it: Interpreter, obj: Super, name: str, site: Site | None) 
     raise RaiseSignal("AttributeError")
 
 
-def class_of(value: Value) -> Value | None:
+def _class_of(value: Value) -> Value | None:
     return value.cls if isinstance(value, Instance) else value if isinstance(value, (Class, NativeClass)) else None
 
 

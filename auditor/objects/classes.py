@@ -29,6 +29,7 @@ from auditor.values import (
 
 
 def make_class(it: Interpreter, node: cst.ClassDef, frame: Frame) -> Value:
+    """What a `class` statement binds: the class as its hooks and decorators leave it."""
     bases: list[Value] = []
     for b in node.bases:
         base = it.eval(b.value, frame)

@@ -12,6 +12,7 @@ from auditor.values import Args, Class, Const, Function, Instance, Mapping, Nati
 
 
 def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
+    """What a call of a class gives."""
     new, _ = class_lookup(cls, "__new__")
     if isinstance(new, Native):
         made = it.call(new, Args([cls, *args.pos], args.kw, args.more), site)

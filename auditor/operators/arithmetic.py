@@ -186,6 +186,7 @@ def opposite(result: Value, a: Value) -> Value:
 
 
 def unary(op: str, a: Value) -> Value:
+    """`op a` for scalars; tensors are the business of the caller."""
     if isinstance(a, Union):
         made = union(unary(op, x) for x in a.options)
         return opposite(made, a) if op == "not" else made

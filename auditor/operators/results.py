@@ -8,6 +8,7 @@ from auditor.values import Const, Num, Pattern, Tensor, Unknown, Value, origins
 
 
 def derived(value: Any, *sources: Value) -> Const:
+    """A known value that was computed from `sources`."""
     places, flags = origins(sources)
     return Const(value, places=places, flags=flags)
 
@@ -35,6 +36,7 @@ def unknown_from(reason: str, kind: str, *sources: Value, name: str = "") -> Unk
 
 
 def depends_on_query(v: Value) -> bool:
+    """Whether a value differs with the number of tokens that go in."""
     match v:
         case Num(dim=d):
             return d.query

@@ -114,7 +114,7 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     inner = _inner(args)
     it.heap.touch(inner)
-    put(inner, args.pos[1], wrapped(args.pos[2]), site)
+    put(inner, args.pos[1], wrapped(args.pos[2]))
     return NONE
 
 
