@@ -1,27 +1,22 @@
-"""Runs of a script, from evaluation to outcome: forks, what they launch, variants, counterfactuals.
-
-The runs of one script know of each other: results are reused between them, command lines that come to the same are one
-run, and a program that one saves is there for the next. Nothing else goes from one script's runs to another's, so that
-an outcome does not depend on which runs were made before it in the same process.
-"""
+"""Runs of a script, from evaluation to outcome: forks, what they launch, variants, counterfactuals."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from auditor.changes import changed
 from auditor.endings import cut_short, exporter, where_cut, why_nothing
+from auditor.evaluations import Evaluations
 from auditor.frameworks.tables import tables
-from auditor.launches import Starts, launch
+from auditor.launches import Launch, Starts, launch
 from auditor.loader import FILE_PREFIX, Loader
 from auditor.modules import ModuleSource, SyntaxProblem
-from auditor.run import Result, run_command, run_script
+from auditor.run import Result
 from auditor.runs import Found, Outcome, Run
-from auditor.seen import Seen
 from auditor.sinks import Export
 from auditor.sources import Sources, Unreadable
 from auditor.twins import deciding_flags, key, line_in, twin, without_idle
@@ -36,6 +31,7 @@ _NO_MODEL = re.compile(
 )
 """Methods of tokenizers and of images, and comments: they convert no model."""
 _CONVERTS = re.compile(r"\b(?:convert|export_to_coreai\w*|add_exported_program|add_pytorch_module)\(")
+"""Calls that export."""
 
 
 @dataclass(slots=True)
@@ -60,29 +56,26 @@ class _Gathered:
 
 @dataclass(slots=True)
 class Examiner:
-    """Makes runs. `seen` is told when one met something that may not happen again."""
+    """Says what runs come to: their graphs, or why there are none."""
 
-    sources: Sources
-    loader: Loader
-    seen: Seen
-    results: dict[tuple[str, tuple[str, ...]], Result | str] = field(default_factory=dict)
-    commands: dict[tuple[str, tuple[str, ...]], Result | str] = field(default_factory=dict)
-    met: dict[str, dict[Hashable, Result]] = field(default_factory=dict)
+    evaluations: Evaluations
+
+    @property
+    def sources(self) -> Sources:
+        return self.evaluations.sources
+
+    @property
+    def loader(self) -> Loader:
+        return self.evaluations.loader
 
     def group(self, runs: Sequence[Run], starts: Callable[[Run], None] = lambda run: None) -> list[Outcome]:
         """What all runs of one script come to. `starts` is called before each."""
-        self.fresh()
+        self.evaluations.fresh()
         outcomes = []
         for run in runs:
             starts(run)
             outcomes.append(self._outcome(run))
         return outcomes
-
-    def fresh(self) -> None:
-        """What follows knows of no earlier run of any script. What a console command exports is the same for all."""
-        self.results.clear()
-        self.met.clear()
-        self.loader.programs.clear()
 
     def failed(self, run: Run, error: str) -> Outcome:
         """The outcome of a run that could not be made."""
@@ -93,61 +86,27 @@ class Examiner:
     def _outcome(self, run: Run) -> Outcome:
         gathered = _Gathered()
         self._audit(run, gathered)
-        words = next((w for w in (run.argv, *gathered.forks) if (run.script, w) in self.results), run.argv)
-        made = self.results.get((run.script, words))
+        words = next((w for w in (run.argv, *gathered.forks) if (run.script, w) in self.evaluations.results), run.argv)
+        made = self.evaluations.results.get((run.script, words))
         reason = why_nothing(made) if isinstance(made, Result) and run.kind is InvocationKind.DEFAULT else ""
         return Outcome(tuple(gathered.graphs), tuple(gathered.waiting), gathered.exports, gathered.error, reason)
-
-    # -- evaluation -----------------------------------------------------------------------------------------------
-
-    def evaluate(self, script: str, argv: tuple[str, ...], command: str = "", choosing: bool = False) -> Result | str:
-        """The result of a run, or why there is none. With `choosing`, a run that has to make a choice ends there."""
-        kept, name = (self.commands, command) if command else (self.results, script)
-        found = kept.get((name, argv))
-        if found is None:
-            try:
-                found = self._command(command, argv) if command else self._script(script, argv, choosing)
-            except (Unreadable, SyntaxProblem) as error:
-                found = str(error)
-            except Exception as error:  # a file that crashes the evaluator is a result, and the rest still runs
-                self.seen.spoil()
-                found = f"the evaluator failed on this file ({type(error).__name__}: {error})"
-            if isinstance(found, Result) and found.due:
-                return found
-            kept[name, argv] = found
-        return found
-
-    def _script(self, script: str, argv: tuple[str, ...], choosing: bool) -> Result | str:
-        if not script:
-            return "the recipe names no script and no command that makes its bundle"
-        return run_script(self.loader, script, argv, self.met.setdefault(script, {}), choosing)
-
-    def _command(self, command: str, argv: tuple[str, ...]) -> Result | str:
-        target = self.sources.console_script(command)
-        if target is None:
-            return f"no library has the console script `{command}`"
-        programs, self.loader.programs = self.loader.programs, {}
-        try:
-            return run_command(self.loader, target[0], target[1], argv)
-        finally:
-            self.loader.programs = programs
 
     # -- one run --------------------------------------------------------------------------------------------------
 
     def _audit(self, run: Run, into: _Gathered) -> None:
         may_fork = run.kind is InvocationKind.DEFAULT and not run.argv
-        result = self.evaluate(run.script, run.argv, run.command, choosing=may_fork)
+        result = self.evaluations.evaluate(run.script, run.argv, run.command, choosing=may_fork)
         if isinstance(result, Result) and may_fork:
             forks = self._forks(run, result)
             if forks and len(forks) <= _MOST_VARIANTS:
                 into.forks = tuple(forks)
-                made = [self.evaluate(run.script, words) for words in forks]
+                made = [self.evaluations.evaluate(run.script, words) for words in forks]
                 into.others_export = any(isinstance(r, Result) and r.exports for r in made)
                 for words in forks:
                     self._audit(replace(run, argv=words), into)
                 return
             if result.due:
-                result = self.evaluate(run.script, run.argv, run.command)
+                result = self.evaluations.evaluate(run.script, run.argv, run.command)
         if isinstance(result, str):
             if run.kind is InvocationKind.RECIPE:
                 into.add(run, self.unresolved(run, result))
@@ -155,21 +114,27 @@ class Examiner:
                 into.error = result
             return
         exports = [*result.exports, *self._launched(result, run)]
-        delegates = None if exports else exporter(result, chosen=False)
         if exports:
             into.exports = True
-        elif delegates is not None:
-            into.add(run, self.unresolved(run, *delegates))
-        elif run.kind is InvocationKind.DEFAULT and self.only_defines(run.script):
-            if self._may_export(run.script) and cut_short(result):
-                into.waiting.append(self.unresolved(run, why_nothing(result), where_cut(result)))
-        elif into.others_export and not (result.exhausted or result.ended):
-            pass
-        elif run.kind is InvocationKind.RECIPE or (self._may_export(run.script) and cut_short(result)):
-            into.add(run, self.unresolved(run, why_nothing(result), where_cut(result)))
+        else:
+            self._exports_nothing(run, result, into)
         into.graphs += self.graphs_of(run, exports, result)
         if run.kind is InvocationKind.DEFAULT:
             into.graphs += self._variants(run, result, into.forks)
+
+    def _exports_nothing(self, run: Run, result: Result, into: _Gathered) -> None:
+        """A run without exports gets a graph that stands for it, unless that is because its script exports nothing."""
+        delegates = exporter(result, chosen=False)
+        if delegates is not None:
+            into.add(run, self.unresolved(run, *delegates))
+            return
+        recipe = run.kind is InvocationKind.RECIPE
+        stands = recipe or (cut_short(result) and self._may_export(run.script))
+        nothing = self.unresolved(run, why_nothing(result), where_cut(result))
+        if run.kind is InvocationKind.DEFAULT and self.only_defines(run.script):
+            into.waiting += [nothing] if stands else []
+        elif stands and (not into.others_export or result.exhausted or result.ended):
+            into.add(run, nothing)
 
     def _forks(self, run: Run, result: Result) -> list[tuple[str, ...]]:
         """The command lines that stand for a default one: each choice that has to be made.
@@ -184,7 +149,7 @@ class Examiner:
             return []  # each of the others would use up its budget as well
         may = [c for o in result.flags.values() for c in o.given()]
         may += [c.argv for c in changed((), [o for o in result.flags.values() if o.kind == "switch"])]
-        tried = [(c, self.evaluate(run.script, c)) for c in may[:_MOST_VARIANTS]]
+        tried = [(c, self.evaluations.evaluate(run.script, c)) for c in may[:_MOST_VARIANTS]]
         return [c for c, other in tried if isinstance(other, Result) and other.exports]
 
     def _launched(self, result: Result, run: Run) -> list[Export]:
@@ -192,25 +157,19 @@ class Examiner:
         out: list[Export] = []
         for started in result.started:
             what = launch(started.words)
-            if what is None:
-                continue
-            inner: Result | str
-            if what.starts is Starts.COMMAND and self.sources.console_script(what.name) is not None:
-                inner = self.evaluate("", tuple(what.argv), what.name)
-            elif (
-                what.starts is Starts.SCRIPT
-                and what.name.startswith(FILE_PREFIX)
-                and self.sources.exists(what.name[len(FILE_PREFIX) :])
-            ):
-                path = what.name[len(FILE_PREFIX) :]
-                if path == run.script:
-                    continue
-                inner = self.evaluate(path, tuple(what.argv))
-            else:
-                continue
+            inner = self._program(what, run) if what is not None else None
             if isinstance(inner, Result):
                 out += inner.exports
         return out
+
+    def _program(self, what: Launch, run: Run) -> Result | str | None:
+        """The result of a program that a run starts; None when it is none of the sources, or the script once more."""
+        if what.starts is Starts.COMMAND and self.sources.console_script(what.name) is not None:
+            return self.evaluations.evaluate("", tuple(what.argv), what.name)
+        path = what.name.removeprefix(FILE_PREFIX)
+        if what.starts is Starts.SCRIPT and path != what.name and self.sources.exists(path) and path != run.script:
+            return self.evaluations.evaluate(path, tuple(what.argv))
+        return None
 
     def _has_words(self, script: str) -> bool:
         text = self.sources.read(script).text
@@ -269,10 +228,11 @@ class Examiner:
     def unresolved(self, run: Run, reason: str, where: Place | None = None) -> Graph:
         """A run of which nothing is known is a graph of which nothing is known: it must not fall silent."""
         place = where or Place(run.script or run.recipe.split("#")[0], 1 if run.script else 0)
+        script = run.script or place.path
         return Graph(
             f"{run.recipe or run.script}::*@-",
-            run.script or place.path,
-            place.line if place.path == (run.script or place.path) else 1,
+            script,
+            place.line if place.path == script else 1,
             "*",
             "",
             Invocation(run.kind, run.argv, run.recipe),
@@ -282,9 +242,6 @@ class Examiner:
         )
 
     # -- variants and counterfactuals -----------------------------------------------------------------------------
-
-    def _options(self, result: Result, flags: frozenset[str]) -> list[Any]:
-        return [o for f, o in sorted(result.flags.items()) if f in flags]
 
     def _changes(
         self, run: Run, export: Export, ordinal: int, result: Result
@@ -296,10 +253,10 @@ class Examiner:
         tried: dict[str, list[GraphFacts]] = {}
         deciding = deciding_flags(export.facts)
         chosen = export.facts.flags & frozenset(run.argv)  # without these it exports something else, or nothing
-        for c in list(changed(run.argv, self._options(result, deciding | chosen)))[:_MOST_VARIANTS]:
+        for c in list(changed(run.argv, _options(result, deciding | chosen)))[:_MOST_VARIANTS]:
             if run.kind is InvocationKind.VARIANT and c.flag not in run.argv:
                 continue  # two flags away from the default line: nobody asked for it
-            other = self.evaluate(run.script, c.argv)
+            other = self.evaluations.evaluate(run.script, c.argv)
             if isinstance(other, str):
                 continue
             same = twin(export, ordinal, run.script, other)
@@ -321,10 +278,10 @@ class Examiner:
         flags = frozenset().union(*(e.facts.flags for e in decoders))
         if not decoders and self._writes_more(run.script, result):  # an option may choose a decoder instead
             flags = frozenset().union(*(e.flags for e in result.exports))
-        options = [o for o in self._options(result, flags) if not o.must_choose]
+        options = [o for o in _options(result, flags) if not o.must_choose]
         before = [key(e.facts) for e in result.exports]
         for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
-            other = self.evaluate(run.script, c.argv) if c.argv not in forks else ""
+            other = self.evaluations.evaluate(run.script, c.argv) if c.argv not in forks else ""
             if isinstance(other, str) or not (decoders or any(map(_may_decode, other.exports))):
                 continue
             if [key(e.facts) for e in other.exports] != before and other.exports:
@@ -346,6 +303,10 @@ def _written(text: str) -> int:
 
 def _may_decode(export: Export) -> bool:
     return export.facts.kind.value is not Kind.OTHER
+
+
+def _options(result: Result, flags: frozenset[str]) -> list[Any]:
+    return [o for f, o in sorted(result.flags.items()) if f in flags]
 
 
 def _way(graph: Graph, export: Export) -> tuple[tuple[str, int], ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from auditor import dims
 from auditor.assumptions import Assumptions
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.dims import Atom, Dim
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
 from auditor.places import Site

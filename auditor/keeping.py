@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from auditor.assumptions import Assumptions
 from auditor.heap import Journal, Pending
+from auditor.importing import imported
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.modules import Statement
 from auditor.values import Const, Env, Met, Module, Value, serial
@@ -74,7 +75,7 @@ class Keeper:
         if met is not None:
             self.met.add(met)
             for other in met.imports.values():
-                it.loader.imported(it, other)
+                imported(it, other)
 
     # -- changes --------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from typing import Any
 import libcst as cst
 
 from auditor import operators
-from auditor.containers import length, repetition
+from auditor.containers.lengths import length
+from auditor.containers.reading import repetition
 from auditor.heap import Contents
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, Interpreter, RaiseSignal, Signal
 from auditor.joins import Absent, congruent, join_contents, same, union

@@ -6,11 +6,14 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from auditor import calls, expressions, objects
+from auditor.calls.dispatch import call
 from auditor.command_lines import Again, CommandLines, Due
+from auditor.expressions.dispatch import EXPRESSIONS
 from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSignal
 from auditor.loader import Loader
 from auditor.modules import SyntaxProblem
+from auditor.objects.assignment import set_attribute
+from auditor.objects.attributes import get_attribute
 from auditor.passed_on import without_logits
 from auditor.registries import Where
 from auditor.sinks import Export, Sinks, Started
@@ -22,11 +25,11 @@ from auditor.values import Args, Class, Const, Module, Seq, Unknown, Value
 from rules.facts import Place
 
 MEANING = Meaning(
-    expressions.EXPRESSIONS,
+    EXPRESSIONS,
     run_block,
-    calls.call,
-    objects.get_attribute,
-    objects.set_attribute,
+    call,
+    get_attribute,
+    set_attribute,
     methods.tensor_attribute,
     tensor_binary,
     methods.method_of_data,

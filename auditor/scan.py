@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from auditor import candidates
 from auditor.deep import deep, mostly_kept
 from auditor.drivers import Drivers
+from auditor.evaluations import Evaluations
 from auditor.examine import Examiner
 from auditor.jobs import Jobs
 from auditor.natives import make_loader
@@ -29,7 +30,7 @@ def examiner_of(request: ScanRequest) -> Examiner:
     """What evaluates the runs of a request. Raises as `scan`."""
     only = () if request.paths == (request.root,) else tuple(path.absolute() for path in request.paths)
     sources = Sources(request.root, request.libraries, only, request.seen)
-    return Examiner(sources, make_loader(sources, request.checkpoints, request.seen), request.seen)
+    return Examiner(Evaluations(sources, make_loader(sources, request.checkpoints, request.seen), request.seen))
 
 
 @dataclass(slots=True)

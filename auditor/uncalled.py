@@ -53,7 +53,7 @@ class Uncalled:
             source = self.examiner.index(path)
             if source is None or path in generic:
                 continue
-            self.examiner.fresh()
+            self.examiner.evaluations.fresh()
             for statement in source.statements:
                 if not any(w in statement.text for w in words):
                     continue
@@ -123,7 +123,7 @@ class Uncalled:
             source = self.examiner.index(path)
             if path in self.exporting or source is None or not any(name in text for name in tables().exporters):
                 continue
-            self.examiner.fresh()
+            self.examiner.evaluations.fresh()
             for statement in source.statements:
                 if not statement.text.startswith(_FUNCTION) or not _STARTS.search(statement.text):
                     continue
@@ -143,7 +143,7 @@ class Uncalled:
         examiner = self.examiner
         sources = [source for path in files if (source := examiner.index(path)) is not None]
         for hooked in generic_exporters(sources, tables().words, examiner.sources):
-            examiner.fresh()
+            examiner.evaluations.fresh()
             for at in hooked.classes:
                 self.classes.add((at.path, at.line))
                 result = self._run(hooked.path, hooked.function, (hooked.parameter, at.path, at.name))

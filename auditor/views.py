@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping as AbcMapping
 
+from auditor.containers.entries import put
 from auditor.interpreter import Interpreter
 from auditor.joins import union
+from auditor.objects.inheritance import OBJECT, mro
 from auditor.places import Site
+from auditor.torch.nn.module import is_module
 from auditor.values import (
     NONE,
     Args,
@@ -38,8 +41,6 @@ _MAGIC = frozenset({"__call__", "__getattr__", "__getattribute__", "__setattr__"
 
 def is_record(obj: Instance, value: Value) -> bool:
     """Whether an object without methods receives plain data: whatever the name, its attributes are plain data then."""
-    from auditor.objects import OBJECT, mro
-
     for cls in mro(obj.cls):
         own = cls.env.names if isinstance(cls, Class) else {}
         methods = [n for n, v in own.items() if isinstance(v, Function) and (not n.startswith("__") or n in _MAGIC)]
@@ -50,8 +51,6 @@ def is_record(obj: Instance, value: Value) -> bool:
 
 def spoil_attributes(it: Interpreter, obj: Instance, cause: Unknown) -> None:
     """An attribute of `obj` was set, and nobody knows which: it has more, and those that it had may be others now."""
-    from auditor.torch.modules import is_module
-
     it.heap.touch(obj)
     if obj.taint is None or obj.taint.kind == "data":
         obj.taint = cause
@@ -75,14 +74,12 @@ def _is_data(value: Value, record: Value) -> bool:
 
 
 def _set(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.expressions import put
-
     view, key, value = args.pos[0], args.pos[1], args.pos[2]
     assert isinstance(view, Instance)
     assert isinstance(view.payload, Mapping)
     obj, name = view.attrs["(object)"], text_of(key)
     it.heap.touch(view.payload)
-    put(view.payload, key, value, site)
+    put(view.payload, key, value)
     if name is not None and "*" not in name:
         it.set(obj, name, value, site)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor.builtins import attributes, classes, folds, numbers, sequences, system, text
 from auditor.builtins.exceptions import exception_classes
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.values import FALSE, NONE, TRUE, Const, Native, Value
 
 _FUNCTIONS = {

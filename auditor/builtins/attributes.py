@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from auditor import families, operators
+from auditor.calls.effects import taint
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, union
-from auditor.objects import class_lookup
+from auditor.objects.inheritance import class_lookup
 from auditor.places import Site, here
+from auditor.torch.modules import is_module
 from auditor.values import (
     FALSE,
     NONE,
@@ -104,9 +106,6 @@ def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[1])
     obj = args.pos[0]
     if name is None or "*" in name:
-        from auditor.calls import taint
-        from auditor.torch.modules import is_module
-
         modules = name is not None and is_module(obj) and is_module(args.pos[2])
         if modules and isinstance(obj, Instance) and name is not None and families.takes(obj, name, args.pos[2]):
             families.register(it, obj, name, args.pos[2], site)

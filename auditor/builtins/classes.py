@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from auditor import operators
 from auditor.interpreter import Interpreter
-from auditor.objects import is_instance, mro
+from auditor.objects.inheritance import mro
+from auditor.objects.instance_of import is_instance
 from auditor.places import Site
 from auditor.values import (
     FALSE,

@@ -7,7 +7,7 @@ import builtins
 from auditor import operators
 from auditor.builtins.text import as_text
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import NONE, Args, Instance, NativeClass, Seq, Value
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from auditor import dims, operators
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
+from auditor.expressions.operations import binary
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.loops import mapped
 from auditor.places import Site
@@ -71,8 +72,6 @@ def _sum(it: Interpreter, args: Args, site: Site | None) -> Value:
         return operators.unknown_from(
             "a sum over a sequence of unknown length", kind, source, *source.items, name="sum"
         )
-    from auditor.expressions import binary
-
     for i in source.items:
         total = binary(it, "+", total, i, site)
     return total

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from auditor import dims
 from auditor.builtins.numbers import traced_constant
-from auditor.containers import iterate, length, unpack
-from auditor.expressions import unique, update_mapping
+from auditor.containers.entries import unique, update_mapping
+from auditor.containers.iteration import iterate
+from auditor.containers.lengths import length
+from auditor.containers.unpacking import unpack
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import Absent, union
 from auditor.loops import mapped

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from auditor import documents
-from auditor.expressions import format_value
+from auditor.expressions.text import format_value
+from auditor.importing import import_module
 from auditor.interpreter import ExitSignal, Interpreter
 from auditor.places import Site, here
 from auditor.values import NONE, Args, Const, Instance, NativeClass, Unknown, Value, text_of
@@ -57,7 +58,7 @@ def _import(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[0])
     assert site is not None
     return (
-        it.loader.import_module(it, name.split(".")[0], None, site)
+        import_module(it, name.split(".")[0], None, site)
         if name and "*" not in name
         else Unknown("a module whose name is not known", places=(site,))
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from auditor import operators
-from auditor.expressions import format_value
+from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import union
 from auditor.places import Site

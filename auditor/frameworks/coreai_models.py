@@ -5,11 +5,12 @@ With the source (`--library`) none of this is asked: the functions themselves ar
 
 from __future__ import annotations
 
+from auditor.containers.iteration import iterate
 from auditor.frameworks.coreai_torch import PROGRAM, Staged, exported
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import export_program
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.sinks import Export
 from auditor.torch.tensors import size
@@ -34,8 +35,6 @@ def _export_to_coreai(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _multifunction(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`export_to_coreai_multifunction(model, entries)`: one entry point for each (name, spec)."""
-    from auditor.containers import iterate
-
     model, entries = args.get(0, "model") or NONE, args.get(1, "entries") or NONE
     staged = Staged()
     if site is not None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from auditor import dims
-from auditor.containers import iterate
-from auditor.expressions import format_value
+from auditor.containers.iteration import iterate
+from auditor.expressions.text import format_value
 from auditor.frameworks import gathering
 from auditor.frameworks.gathering import gather_matmul
 from auditor.frameworks.tables import tables
@@ -19,7 +19,7 @@ from auditor.graph_facts.evidence import why
 from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
 from auditor.joins import Absent
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.operators import truth
 from auditor.places import Site
 from auditor.roles import is_cache_name, query_rank

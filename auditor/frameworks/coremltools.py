@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from auditor import dims
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.dims import Dim
-from auditor.expressions import format_value
+from auditor.expressions.text import format_value
 from auditor.frameworks import mil
 from auditor.frameworks.coreai_torch import Staged, declared_inputs, family_of
 from auditor.frameworks.records import record
@@ -18,7 +18,7 @@ from auditor.graph_facts.compute import compute
 from auditor.graph_facts.declaration import Declaration, Declared, Dimension, names_given
 from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.sinks import Export
 from auditor.torch.tensors import size

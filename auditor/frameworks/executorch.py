@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from auditor.containers import iterate
-from auditor.expressions import format_value
+from auditor.containers.iteration import iterate
+from auditor.expressions.text import format_value
 from auditor.frameworks.coreai_torch import Staged, exported
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import (
     NONE,

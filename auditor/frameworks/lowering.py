@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from auditor import operators
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Frame, Interpreter
 from auditor.loader import LOWERING_SET
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.roles import words
 from auditor.syntax import parts

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.frameworks.records import record
 from auditor.frameworks.torch_export import parameter_names
 from auditor.graph_facts.declaration import Declared
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.torch.tensors import size
 from auditor.values import NONE, Args, Function, Instance, Native, NativeClass, Seq, Tensor, Unknown, Value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from auditor.expressions import format_value
+from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Value, text_of
 

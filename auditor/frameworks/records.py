@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as AbcMapping
 
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import NONE, Args, Instance, NativeClass, Seq, Value, merge_flags
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from auditor import operators
-from auditor.containers import iterate
-from auditor.expressions import format_value
-from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.containers.iteration import iterate
+from auditor.expressions.text import format_value
+from auditor.interpreter import Interpreter, RaiseSignal
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.stdlib.copies import copied
 from auditor.values import (
@@ -120,8 +120,6 @@ def _options(given: Value | None) -> tuple[Value | None, ...]:
 
 def forward_of(it: Interpreter, module: Value, site: Site | None) -> Function | None:
     """The `forward` of a module, when it is a function of the sources."""
-    from auditor.interpreter import RaiseSignal
-
     if not isinstance(module, Instance):
         return None
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Table
 
-from auditor.calls import unread
+from auditor.calls.unread import unread
 from auditor.frameworks.torch_export import bind_inputs, keep, kept
 from auditor.interpreter import Interpreter
 from auditor.places import Site

@@ -8,7 +8,7 @@ from auditor.forward import Outcome
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
 from auditor.graph_facts.query import is_vector, may_be_ids, takes_tokens
-from auditor.objects import mro
+from auditor.objects.inheritance import mro
 from auditor.roles import cache_names, carried, encoder_name, is_cache_name, role_by_name
 from auditor.values import Class, Const, Instance, Mapping, Seq, Tensor, Value, text_of
 from rules.facts import Fact, Kind, Kv, Place, Role, State

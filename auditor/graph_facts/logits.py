@@ -12,7 +12,7 @@ from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
 from auditor.graph_facts.query import has_one_row, query_axis
 from auditor.interpreter import Interpreter
-from auditor.objects import mro
+from auditor.objects.inheritance import mro
 from auditor.roles import LOGIT_NAMES, carried, comes_back, is_logits_name, no_logits_name, words
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk

@@ -10,7 +10,7 @@ from auditor.forward import Input, Outcome, evaluate, query_dim, symbolic
 from auditor.graph_facts.declaration import Declaration, Declared, Dimension
 from auditor.graph_facts.query import is_hint, query_axis
 from auditor.interpreter import Interpreter
-from auditor.objects import class_lookup
+from auditor.objects.inheritance import class_lookup
 from auditor.ranks import unpacked_rank
 from auditor.torch.rows import TOKENS
 from auditor.torch.tensors import tagged

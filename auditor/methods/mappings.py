@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from auditor import operators
+from auditor.containers.entries import put, update_mapping
+from auditor.containers.iteration import iterate
+from auditor.containers.reading import ZERO, get_item
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.joins import Absent, join_all, maybe_absent, present, union
 from auditor.methods.items import ITEMS
@@ -27,8 +30,6 @@ def _get(it: Interpreter, args: Args, site: Site | None) -> Value:
         if isinstance(value, Union) and any(isinstance(o, Absent) for o in value.options):
             return join_all([default, *(o for o in value.options if not isinstance(o, Absent))])
         return value
-    from auditor.containers import get_item
-
     assert site is not None
     try:
         return union([get_item(it, obj, args.pos[1], site), default])
@@ -98,9 +99,6 @@ def _popitem(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers import ZERO
-    from auditor.expressions import put, update_mapping
-
     obj = _map(args)
     it.heap.touch(obj)
     if isinstance(obj.missing, Native) and obj.missing.name == ZERO:
@@ -109,15 +107,13 @@ def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
     for other in args.pos[1:]:
         update_mapping(it, obj, other)
     for name, value in args.kw.items():
-        put(obj, Const(name), it.tag(value), site)
+        put(obj, Const(name), it.tag(value))
     if args.more is not None:
         obj.rest = obj.rest or args.more
     return NONE
 
 
 def _setdefault(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.expressions import put
-
     obj = _map(args)
     k = key_of(args.pos[1])
     if k is not None and k in obj.entries:
@@ -130,7 +126,7 @@ def _setdefault(it: Interpreter, args: Args, site: Site | None) -> Value:
         return obj.entries[k][1]
     it.heap.touch(obj)
     default = args.get(2, "default") or NONE
-    put(obj, args.pos[1], default, site)
+    put(obj, args.pos[1], default)
     return default
 
 
@@ -158,8 +154,6 @@ def _move_to_end(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _fromkeys(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers import iterate
-
     assert site is not None
     value = args.get(2, "value") or NONE
     source = iterate(it, args.pos[1], site)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from auditor import operators
+from auditor.builtins.folds import sorted_items
+from auditor.containers.iteration import iterate
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.methods.items import ITEMS
 from auditor.places import Site
@@ -26,8 +28,6 @@ def _append(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _extend(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.containers import iterate
-
     obj = _seq(args)
     assert site is not None
     for other in args.pos[1:]:
@@ -128,8 +128,6 @@ def _reverse(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _sort(it: Interpreter, args: Args, site: Site | None) -> Value:
-    from auditor.builtins.folds import sorted_items
-
     obj = _seq(args)
     it.heap.touch(obj)
     obj.items = sorted_items(it, obj, args, site)
@@ -138,8 +136,6 @@ def _sort(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _set_operation(op: str) -> Handler:
     def method(it: Interpreter, args: Args, site: Site | None) -> Value:
-        from auditor.containers import iterate
-
         assert site is not None
         out: Value = args.pos[0]
         for other in args.pos[1:]:

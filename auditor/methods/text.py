@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from auditor import operators
+from auditor.containers.iteration import iterate
 from auditor.interpreter import Handler, Interpreter
 from auditor.methods.scalars import wrapped
 from auditor.places import Site
@@ -100,8 +101,6 @@ def _predicate(name: str, text: str, receiver: Value, rest: list[Value]) -> Valu
 
 
 def _join_text(it: Interpreter, separator: Value, items: Value, site: Site | None) -> Value:
-    from auditor.containers import iterate
-
     assert site is not None
     source = iterate(it, items, site)
     sep = text_of(separator)

@@ -6,8 +6,11 @@ from typing import Any
 
 import libcst as cst
 
-from auditor.containers import delete_item, iterate, set_item, unpack
-from auditor.expressions import binary, index_of
+from auditor.containers.iteration import iterate
+from auditor.containers.unpacking import unpack
+from auditor.containers.writing import delete_item, set_item
+from auditor.expressions.lookups import index_of
+from auditor.expressions.operations import binary
 from auditor.interpreter import Frame, Interpreter, Signal
 from auditor.joins import Deleted
 from auditor.torch import rows

@@ -11,7 +11,7 @@ import libcst as cst
 from auditor import operators
 from auditor.heap import Contents
 from auditor.interpreter import Attempt, ExitSignal, Frame, Interpreter, RaiseSignal, Signal
-from auditor.objects import mro
+from auditor.objects.inheritance import mro
 from auditor.statements.assignments import assign
 from auditor.values import Args, Class, External, Instance, NativeClass, Seq, Unknown, Value
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from auditor import operators
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, Frame, Interpreter, RaiseSignal, Signal
 from auditor.loops import Unseen, left, loop, repeat
 from auditor.statements.assignments import assign

@@ -7,9 +7,9 @@ from typing import Any
 
 import libcst as cst
 
-from auditor.calls import contains_yield
+from auditor.calls.functions import contains_yield
 from auditor.interpreter import Frame, Interpreter, Signal
-from auditor.objects import class_lookup
+from auditor.objects.inheritance import class_lookup
 from auditor.places import Site
 from auditor.statements.assignments import assign
 from auditor.statements.exceptions import exception_name, try_

@@ -7,9 +7,9 @@ from typing import Any
 import libcst as cst
 
 from auditor import operators
-from auditor.containers import get_item
+from auditor.containers.reading import get_item
 from auditor.interpreter import Frame, Interpreter, RaiseSignal, Signal
-from auditor.objects import is_instance
+from auditor.objects.instance_of import is_instance
 from auditor.statements.assignments import assign
 from auditor.values import Const, Instance, Mapping, Num, Seq, Value, key_of, text_of
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from auditor.calls import make_decorated
+from auditor import importing
+from auditor.calls.decorators import make_decorated
 from auditor.interpreter import Frame, Interpreter, Signal
-from auditor.objects import make_class
+from auditor.objects.classes import make_class
 from auditor.statements.assignments import assign
 from auditor.syntax import spelled
 
@@ -15,12 +16,12 @@ def import_(it: Interpreter, node: cst.Import, frame: Frame) -> Signal:
     for alias in node.names:
         name = spelled(alias.name)
         site = frame.statement.site(node)
-        module = it.loader.import_module(it, name, frame.module, site)
+        module = importing.import_module(it, name, frame.module, site)
         if alias.asname is not None:
             assign(it, alias.asname.name, module, frame)
         else:
             top = name.split(".")[0]
-            bound = it.loader.import_module(it, top, frame.module, site) if "." in name else module
+            bound = importing.import_module(it, top, frame.module, site) if "." in name else module
             assign(it, cst.Name(top), bound, frame)
     return None
 
@@ -30,11 +31,11 @@ def import_from(it: Interpreter, node: cst.ImportFrom, frame: Frame) -> Signal:
     site = frame.statement.site(node)
     level = len(node.relative)
     if isinstance(node.names, cst.ImportStar):
-        it.loader.import_star(it, module, level, frame, site)
+        importing.import_star(it, module, level, frame, site)
         return None
     names = [a.name.value if isinstance(a.name, cst.Name) else "" for a in node.names]
     for alias, name in zip(node.names, names, strict=True):
-        value = it.loader.import_from(it, module, level, name, frame.module, site, names)
+        value = importing.import_from(it, module, level, name, frame.module, site, names)
         assign(it, alias.asname.name if alias.asname is not None else alias.name, value, frame)
     return None
 

@@ -10,7 +10,7 @@ import libcst as cst
 from auditor import operators
 from auditor.interpreter import Frame, Interpreter
 from auditor.joins import union_of
-from auditor.objects import is_instance
+from auditor.objects.instance_of import is_instance
 from auditor.values import NONE, Env, Instance, Union, Unknown, Value
 
 T = TypeVar("T")

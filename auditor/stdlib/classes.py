@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from auditor import operators
-from auditor.containers import get_item, iterate
+from auditor.containers.iteration import iterate
+from auditor.containers.reading import get_item
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import (
     NONE,

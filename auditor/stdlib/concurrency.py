@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.stdlib.classes import NAMESPACE
 from auditor.stdlib.iteration import starmap

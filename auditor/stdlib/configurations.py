@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from auditor import documents, operators
-from auditor.expressions import format_value, put
+from auditor.containers.entries import put
+from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -113,7 +114,7 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _setattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     inner = _inner(args)
     it.heap.touch(inner)
-    put(inner, args.pos[1], wrapped(args.pos[2]), site)
+    put(inner, args.pos[1], wrapped(args.pos[2]))
     return NONE
 
 

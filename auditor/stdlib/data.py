@@ -10,8 +10,9 @@ from typing import Any
 
 from auditor import operators
 from auditor.builtins import builtin_names
-from auditor.containers import ZERO, iterate
-from auditor.expressions import put, update_mapping
+from auditor.containers.entries import put, update_mapping
+from auditor.containers.iteration import iterate
+from auditor.containers.reading import ZERO
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.stdlib.configurations import loaded
@@ -101,7 +102,7 @@ def _defaultdict(it: Interpreter, args: Args, site: Site | None) -> Value:
     for a in args.pos[1:]:
         update_mapping(it, made, a)
     for name, value in args.kw.items():
-        put(made, Const(name), value, site)
+        put(made, Const(name), value)
     factory = args.pos[0] if args.pos else NONE
     made.missing = None if isinstance(factory, Const) else factory
     return made
@@ -124,7 +125,7 @@ def _counter(it: Interpreter, args: Args, site: Site | None) -> Value:
             made.entries[k] = (i, operators.binary("+", old[1] if old else Const(0), Const(1)))
         made.rest = made.rest or source.rest
     for name, value in args.kw.items():
-        put(made, Const(name), value, site)
+        put(made, Const(name), value)
     return made
 
 

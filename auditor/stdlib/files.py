@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable
 
 from auditor import documents, operators
-from auditor.expressions import format_value
+from auditor.expressions.text import format_value
 from auditor.interpreter import Handler, Interpreter
 from auditor.joins import union
 from auditor.places import Site

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from auditor import methods, operators
-from auditor.containers import get_item, iterate
-from auditor.expressions import binary
+from auditor.containers.iteration import iterate
+from auditor.containers.reading import get_item
+from auditor.expressions.operations import binary
 from auditor.interpreter import Handler, Interpreter
 from auditor.loops import mapped
-from auditor.objects import rewire
+from auditor.objects.assignment import rewire
 from auditor.places import Site
 from auditor.values import (
     Args,

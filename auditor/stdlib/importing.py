@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from auditor.expressions import format_value
+from auditor.expressions.text import format_value
+from auditor.importing import import_module
 from auditor.interpreter import Interpreter
 from auditor.loader import FILE_PREFIX
 from auditor.modules import SyntaxProblem
@@ -17,7 +18,7 @@ def _import_module(it: Interpreter, args: Args, site: Site | None) -> Value:
         return Unknown(
             "a module whose name is not known is imported", "import_module()", places=(site,) if site else ()
         )
-    return it.loader.import_module(it, name, None, site)
+    return import_module(it, name, None, site)
 
 
 SPEC = NativeClass("importlib.machinery.ModuleSpec")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from auditor import operators
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.interpreter import Interpreter
 from auditor.loops import mapped
 from auditor.places import Site

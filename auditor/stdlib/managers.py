@@ -12,9 +12,9 @@ from typing import Any
 import libcst as cst
 
 from auditor import operators
-from auditor.calls import bind, contains_yield
+from auditor.calls.functions import bind, contains_yield
 from auditor.interpreter import Frame, Interpreter, RaiseSignal, Signal
-from auditor.objects import OBJECT, class_lookup
+from auditor.objects.inheritance import OBJECT, class_lookup
 from auditor.places import Site
 from auditor.values import (
     NONE,

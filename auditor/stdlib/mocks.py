@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import NONE, Args, Instance, Native, NativeClass, Unknown, Value, text_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 import shlex
 
-from auditor.containers import iterate
-from auditor.expressions import format_value
+from auditor.containers.iteration import iterate
+from auditor.expressions.text import format_value
 from auditor.interpreter import ExitSignal, Interpreter
 from auditor.loader import FILE_PREFIX
 from auditor.places import Site

@@ -6,7 +6,7 @@ An operator without one (a kernel in C++ or Metal, or a shape function alone) st
 from __future__ import annotations
 
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Unknown, Value, text_of
 

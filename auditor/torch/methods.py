@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor import operators
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.torch.ops import (
     arithmetic,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import present
-from auditor.objects import class_lookup
+from auditor.objects.inheritance import class_lookup
 from auditor.places import Site
 from auditor.torch.modules import HOOKS, children
 from auditor.torch.tensors import size, unknown_tensor

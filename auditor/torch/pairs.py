@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.values import Instance, NativeClass, Seq, Value
 
 _PAIR = NativeClass("torch.return_types", bases=(OBJECT,))

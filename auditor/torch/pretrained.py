@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from auditor.expressions import format_value
+from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.torch.modules import MODULE
 from auditor.values import NONE, Args, Method, NativeClass, Unknown, Value

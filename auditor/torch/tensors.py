@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from auditor import dims, operators
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from auditor import dims
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.torch import layers, model_parts
 from auditor.torch.modules import MODULE, walk

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from auditor import cache, examine
+from auditor import cache, evaluations
 from auditor import scan as scanning
 from auditor.recipes import RecipeSettings
 from auditor.request import ScanRequest
@@ -441,7 +441,7 @@ def test_a_failure_of_the_evaluator_is_not_kept(
     def fails(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(examine, "run_script", fails)
+    monkeypatch.setattr(evaluations, "run_script", fails)
     made = cache.cached(request_)
     assert any("the evaluator failed" in file.reason for file in made.files)
     assert entries(where) == []

@@ -109,12 +109,12 @@ def booted(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Helpers that run `code` first; it may define `at(script)`, called before each evaluation of a script."""
     before = (
         "import os, signal, sys; sys.path.insert(0, sys.argv[1])\n"
-        "import auditor.examine as examine\n"
-        "real = examine.run_script\n"
+        "import auditor.evaluations as evaluations\n"
+        "real = evaluations.run_script\n"
         "def at(script): pass\n"
         f"{code}\n"
         "def run_script(loader, script, *rest):\n    at(script)\n    return real(loader, script, *rest)\n"
-        "examine.run_script = run_script\n"
+        "evaluations.run_script = run_script\n"
         "from auditor.job import main\nmain()\n"
     )
     monkeypatch.setattr(helper, "BOOT", before)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from auditor import examine, run
+from auditor import evaluations, run
 from auditor import scan as scanning
 from auditor.interpreter import Interpreter
 from auditor.request import ScanRequest
@@ -179,18 +179,18 @@ def test_a_console_command_knows_of_no_program_that_a_script_has_saved(
     """Its result is used for all scripts that start it."""
     project = '[project]\nname = "p"\n[project.scripts]\nexport-ours = "module:main"\n'
     root = write(tmp_path / "tree", {"pyproject.toml": project, "module.py": "def main():\n    pass\n"})
-    examiner = scanning.examiner_of(ScanRequest(root, (root,)))
+    made = scanning.examiner_of(ScanRequest(root, (root,))).evaluations
     saved = {("module.py", "p.pt2"): Instance(Class("Program", (), Env()))}
-    examiner.loader.programs = dict(saved)
+    made.loader.programs = dict(saved)
     known: list[object] = []
-    monkeypatch.setattr(examine, "run_command", lambda loader, *_: known.append(dict(loader.programs)) or "ran")
-    assert [examiner.evaluate("", (), "export-ours") for _ in range(2)] == ["ran", "ran"]
-    examiner.fresh()
-    assert examiner.evaluate("", (), "export-ours") == "ran"
+    monkeypatch.setattr(evaluations, "run_command", lambda loader, *_: known.append(dict(loader.programs)) or "ran")
+    assert [made.evaluate("", (), "export-ours") for _ in range(2)] == ["ran", "ran"]
+    made.fresh()
+    assert made.evaluate("", (), "export-ours") == "ran"
     assert known == [{}], "one result for all, and it knows of nothing"
-    examiner.loader.programs = dict(saved)
-    examiner.evaluate("", ("--other",), "export-ours")
-    assert examiner.loader.programs == saved
+    made.loader.programs = dict(saved)
+    made.evaluate("", ("--other",), "export-ours")
+    assert made.loader.programs == saved
 
 
 # -- what a run changes -----------------------------------------------------------------------------------------------

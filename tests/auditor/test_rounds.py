@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from auditor import dims, operators
-from auditor.containers import length
+from auditor.containers.lengths import length
 from auditor.dims import Atom
 from auditor.torch.ops.creation import data_shape
 from auditor.values import Const, Num, Seq, Star, as_dim

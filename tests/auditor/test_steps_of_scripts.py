@@ -187,7 +187,7 @@ def test_a_run_that_uses_up_its_budget_is_not_tried_with_every_option(tmp_path: 
     run = Run("export.py", (), InvocationKind.DEFAULT)
     outcome = found.group([run])[0]
     assert [g.graph.graph for g in outcome.graphs] == ["*"]
-    assert list(found.results) == [("export.py", ())]
+    assert list(found.evaluations.results) == [("export.py", ())]
 
 
 def test_an_option_that_chooses_the_graph_does_not_decide_the_query_of_what_no_option_mends(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.stdlib.options.running import App, Command, given_words, known_texts, start_command
 from auditor.values import (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from auditor.containers import iterate
+from auditor.containers.iteration import iterate
 from auditor.interpreter import ExitSignal, Handler, Interpreter
 from auditor.places import Site
 from auditor.stdlib.options.option import OWN, Option, Parser

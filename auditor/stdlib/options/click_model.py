@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor import operators
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT, class_lookup
+from auditor.objects.inheritance import OBJECT, class_lookup
 from auditor.places import Site
 from auditor.stdlib.options.apps import APP, COMMAND, pending_command, set_defaults
 from auditor.stdlib.options.option import Option

@@ -10,7 +10,7 @@ from typing import Any
 from auditor.command_lines import Due
 from auditor.interpreter import ExitSignal, Interpreter
 from auditor.joins import union
-from auditor.objects import OBJECT, class_lookup
+from auditor.objects.inheritance import OBJECT, class_lookup
 from auditor.stdlib.options.option import CONST, MISSING, OWN, Option, Parser
 from auditor.stdlib.options.option_values import default_of, given_value, marked, suppressed, value_of
 from auditor.values import NONE, Args, Const, Instance, NativeClass, Seq, Value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from auditor.interpreter import Interpreter
-from auditor.objects import OBJECT
+from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.stdlib.options.apps import APP
 from auditor.stdlib.options.running import given_words, start_command

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
-from auditor.objects import class_lookup, unread_base
+from auditor.objects.inheritance import class_lookup, unread_base
 from auditor.places import Site
 from auditor.torch import last_row
 from auditor.torch.nn.module import self_of

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from auditor.containers import get_item, iterate, length, set_item
+from auditor.containers.iteration import iterate
+from auditor.containers.lengths import length
+from auditor.containers.reading import get_item
+from auditor.containers.writing import set_item
 from auditor.interpreter import Handler, Interpreter
 from auditor.joins import join, same
 from auditor.places import Site

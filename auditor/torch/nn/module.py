@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.objects import OBJECT, mro
+from auditor.objects.inheritance import OBJECT, mro
 from auditor.values import Args, Const, ExternalObject, Instance, NativeClass, Union, Unknown, Value
 
 MODULE = NativeClass("torch.nn.Module", {}, (OBJECT,), {"training": Const(False)}, closed=True)

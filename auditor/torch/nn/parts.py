@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from auditor.interpreter import Handler, Interpreter
 from auditor.joins import present, union
-from auditor.objects import unread_base
+from auditor.objects.inheritance import unread_base
 from auditor.places import Site
 from auditor.torch.nn.module import is_module, self_of
 from auditor.torch.pairs import named_pair

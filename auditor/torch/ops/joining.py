@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from auditor import dims
-from auditor.containers import integer, iterate
+from auditor.containers.iteration import iterate
+from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from auditor import operators
-from auditor.containers import integer
+from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from auditor import dims
-from auditor.containers import integer
+from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes

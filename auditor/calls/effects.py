@@ -1,0 +1,138 @@
+"""What a call that nobody can read may have changed of what it was given."""
+
+from __future__ import annotations
+
+from auditor.interpreter import Interpreter
+from auditor.joins import union
+from auditor.objects.inheritance import mro
+from auditor.roles import words
+from auditor.syntax import names
+from auditor.torch.modules import MODULE, is_module, walk
+from auditor.values import (
+    Args,
+    Bound,
+    Class,
+    Const,
+    Env,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Native,
+    NativeClass,
+    Num,
+    Pattern,
+    Seq,
+    Star,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+)
+
+_PROGRAMS = ("torch.export.ExportedProgram", "coreai", "coremltools.models")
+"""Classes of ours whose objects are a graph: code that nobody can read may edit one."""
+
+_MOST_TAINTED = 2_000
+_HOLDING_NOTHING = frozenset({Const, Num, Pattern, Tensor, Unknown, External, Native})
+
+
+def taint(it: Interpreter, args: Args, cause: Unknown) -> None:
+    """Mark the modules among the arguments as changed by a call that nobody can read."""
+    for v in args.all():
+        _taint(it, v, cause, set())
+
+
+def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
+    if type(v) in _HOLDING_NOTHING or id(v) in seen or len(seen) > _MOST_TAINTED:
+        return
+    seen.add(id(v))
+    if isinstance(v, Instance) and is_module(v):
+        for _, m in list(walk(v)):
+            if m.taint is None:
+                it.heap.touch(m)
+                m.taint = cause
+    elif isinstance(v, Class) and any(c is MODULE for c in mro(v)):
+        it.poison = it.poison or cause  # it may have another `forward` now
+    elif isinstance(v, Instance):
+        if isinstance(v.cls, NativeClass) and v.cls.name.startswith(_PROGRAMS) and v.taint is None:
+            it.heap.touch(v)
+            v.taint = cause
+        if hasattr(v.payload, "changed"):
+            v.payload.changed(cause)
+        for i in list(v.attrs.values()):
+            _taint(it, i, cause, seen)
+    elif isinstance(v, (Seq, Star)):
+        for i in v.items:
+            _taint(it, i, cause, seen)
+    elif isinstance(v, Mapping):
+        for _, i in v.entries.values():
+            _taint(it, i, cause, seen)
+    elif isinstance(v, Union):
+        for i in v.options:
+            _taint(it, i, cause, seen)
+    elif isinstance(v, Bound):
+        _taint(it, v.receiver, cause, seen)
+    elif isinstance(v, Function):
+        scope: Env | None = v.env  # what the function can reach, should the call run it
+        while scope is not None and scope.module is None:
+            for i in list(scope.names.values()):
+                _taint(it, i, cause, seen)
+            scope = scope.parent
+
+
+def spoil(it: Interpreter, args: Args, cause: Unknown) -> None:
+    """Dicts and lists that a call that nobody can read may reach, by itself or by a function that it may call."""
+    for v in args.all():
+        _spoil(it, v, cause)
+        if isinstance(v, Function):
+            scope: Env | None = v.env
+            while scope is not None and scope.module is None:
+                for inner in list(scope.names.values()):
+                    _spoil(it, inner, cause)
+                scope = scope.parent
+
+
+_CHANGES = frozenset({"adjust", "apply", "configure", "merge", "override", "overrides", "set", "tune", "update"})
+
+
+def spoil_settings(it: Interpreter, dotted: str, args: Args, cause: Unknown) -> None:
+    """Objects of the sources that go into a call that nobody can read and that says that it changes what it is given.
+
+    One that loads, logs or builds something (most of them) leaves settings as they are; modules are marked elsewhere.
+    """
+    if _CHANGES.isdisjoint(words(dotted.rpartition(".")[2])):
+        return
+    for v in args.all():
+        if isinstance(v, Instance) and isinstance(v.cls, Class) and not is_module(v):
+            it.heap.touch(v)
+            v.attrs = {k: union([x, cause]) for k, x in v.attrs.items()}
+
+
+def _spoil(it: Interpreter, v: Value, cause: Unknown) -> None:
+    if isinstance(v, Mapping):
+        it.heap.touch(v)
+        v.entries = {k: (n, union([x, cause])) for k, (n, x) in v.entries.items()}
+        v.rest = v.rest or cause
+    elif isinstance(v, Seq) and v.kind in ("list", "set", "deque"):
+        it.heap.touch(v)
+        v.items = [union([x, cause]) if not isinstance(x, Star) else x for x in v.items]
+        v.rest = v.rest or cause
+
+
+def handed(it: Interpreter, args: Args, cause: Unknown) -> None:
+    """Functions that were handed to code that may run them: what they reach may have changed since."""
+    for v in args.all():
+        function = v.function if isinstance(v, Bound) else v
+        if isinstance(v, Bound) and isinstance(function, Native) and isinstance(v.receiver, (Mapping, Seq)):
+            spoil(it, Args([v.receiver]), cause)
+        if not isinstance(function, Function):
+            continue
+        if isinstance(v, Bound):
+            _taint(it, v.receiver, cause, set())
+        said, scope = names(function.node), function.env
+        while scope.module is None and scope.parent is not None:
+            reached = [value for name, value in scope.names.items() if name in said]
+            taint(it, Args(reached), cause)
+            spoil(it, Args(reached), cause)
+            scope = scope.parent

@@ -1,0 +1,1 @@
+"""Sequences, mappings and their items: one file a subject."""

@@ -1,0 +1,67 @@
+"""Lengths, and numbers that must be known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from auditor import operators
+from auditor.interpreter import Interpreter, RaiseSignal
+from auditor.joins import maybe_absent, union
+from auditor.places import Site
+from auditor.values import Args, Const, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, as_dim, number
+
+
+def length(it: Interpreter, value: Value, site: Site | None) -> Value:
+    """`len(value)`."""
+    match value:
+        case Union():
+            return union(length(it, o, site) for o in value.options)
+        case Seq():
+            if value.exact:
+                return Const(len(value.items), places=value.places, flags=value.flags)
+            count = value.count
+            return number(count, (value,)) if count is not None else _memo_length(value)
+        case Mapping():
+            if value.rest is not None:
+                return value.rest.child(".len", "int")
+            maybe = [v for _, v in value.entries.values() if maybe_absent(v)]
+            if maybe:
+                return operators.unknown_from("the length of a dict whose entries depend", "int", *maybe, name="len")
+            return Const(len(value.entries), places=value.places, flags=value.flags)
+        case Const(value=str() | bytes() as s):
+            return operators.derived(len(s), value)
+        case Tensor(shape=shape):
+            if shape:
+                return number(shape[0], (value,))
+        case Instance(payload=(Seq() | Mapping()) as inner):
+            return length(it, inner, site)
+        case Instance():
+            try:
+                return it.call(it.get(value, "__len__", site), Args(), site)
+            except RaiseSignal:
+                pass
+        case Unknown():
+            return value.child(".len", "int")
+    return operators.unknown_from("the length of a value that is not known", "int", value)
+
+
+_lengths: dict[int, tuple[Any, Unknown]] = {}
+
+
+def _memo_length(value: Seq) -> Value:
+    first = value.items[0] if value.items else value.rest
+    found = _lengths.get(id(first))
+    if found is None or found[0] is not first:
+        found = _lengths[id(first)] = (
+            first,
+            Unknown("the length of a sequence of unknown length", "len", "int", places=value.places),
+        )
+    return found[1]
+
+
+def integer(value: Value | None, default: int | None = None) -> int | None:
+    """A concrete integer argument; `default` when it was not given."""
+    if value is None or (isinstance(value, Const) and value.value is None):
+        return default
+    d = as_dim(value)
+    return d if isinstance(d, int) else None

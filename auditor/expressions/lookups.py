@@ -1,0 +1,51 @@
+"""Attributes and items that an expression reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from auditor.containers.reading import get_item, make_slice
+from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
+from auditor.places import Site
+from auditor.values import NONE, Const, Seq, Unknown, Value
+
+
+def attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
+    obj, site = it.eval(node.value, frame), frame.statement.site(node)
+    try:
+        return it.get(obj, node.attr.value, site)
+    except RaiseSignal as error:
+        if it.choices.entries and isinstance(obj, Const) and obj.value is None:
+            raise  # an entry of a registry that has no class for this way
+        return would_raise(it, error, site)
+
+
+def subscript(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
+    obj, site = it.eval(node.value, frame), frame.statement.site(node)
+    try:
+        return get_item(it, obj, index_of(it, node, frame), site)
+    except RaiseSignal as error:
+        return would_raise(it, error, site)
+
+
+def would_raise(it: Interpreter, error: RaiseSignal, site: Site) -> Value:
+    """A look-up that fails: raised where the script can catch it, else unknown, because scripts that ship do run."""
+    if it.maybe_raised or isinstance(error, ExitSignal):
+        raise error
+    return Unknown(f"this look-up gives {error.kind} as far as it can be followed", places=(site,))
+
+
+def index_of(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
+    """What stands between the brackets of a subscript, as one value."""
+    parts = [_slice_part(it, e.slice, frame) for e in node.slice]
+    trailing = len(node.slice) == 1 and type(node.slice[0].comma) is cst.Comma
+    return parts[0] if len(parts) == 1 and not trailing else Seq("tuple", parts)
+
+
+def _slice_part(it: Interpreter, part: Any, frame: Frame) -> Value:
+    if type(part) is cst.Index:
+        return it.eval(part.value, frame)
+    lower, upper, step = [it.eval(x, frame) if x is not None else NONE for x in (part.lower, part.upper, part.step)]
+    return make_slice(lower, upper, step, frame.statement.site(part))

@@ -1,0 +1,1 @@
+"""Classes, their instances and attributes: one file a subject."""

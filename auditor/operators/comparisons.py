@@ -1,0 +1,248 @@
+"""Comparisons: order, equality, identity, and what a container holds."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from auditor import dims
+from auditor.joins import maybe_absent, same, union
+from auditor.objects.inheritance import class_lookup
+from auditor.operators.results import derived, unknown_from
+from auditor.operators.truths import defines, truth
+from auditor.values import (
+    Bound,
+    Class,
+    Const,
+    External,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Module,
+    Native,
+    NativeClass,
+    Num,
+    Pattern,
+    Seq,
+    Star,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    as_dim,
+    text_of,
+)
+
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_SOLID = (Seq, Mapping, Function, Class, Instance, Module, Native, NativeClass, Tensor, Bound, Pattern, Num)
+
+
+def identical(a: Value, b: Value) -> bool | None:
+    """`a is b`."""
+    if isinstance(a, Const) and isinstance(b, Const):
+        return type(a.value) is type(b.value) and bool(a.value == b.value)
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Const) and isinstance(y, _SOLID):
+            return False
+        if isinstance(x, Const) and x.value is None and isinstance(y, Unknown) and y.typed:
+            return False
+        if isinstance(x, Const) and x.value is None and isinstance(y, (External, ExternalObject)):
+            return False
+    if isinstance(a, External) and isinstance(b, External):
+        return a.dotted == b.dotted
+    if isinstance(a, Instance) and isinstance(b, Instance) and "_value_" in a.attrs and "_value_" in b.attrs:
+        return a.cls is b.cls and same(a.attrs["name"], b.attrs["name"])  # members of an enumeration
+    if isinstance(a, _SOLID) and isinstance(b, _SOLID):
+        return a is b or (isinstance(a, Seq) and same(a, b))
+    return True if a is b else None
+
+
+def compare(op: str, a: Value, b: Value) -> Value:
+    """One comparison; the result is a bool, an unknown bool, or (for tensors) decided by the caller."""
+    for x, y, left in ((a, b, True), (b, a, False)):
+        if isinstance(x, Union):
+            return asked(union(compare(op, o, y) if left else compare(op, y, o) for o in x.options), op, a, b)
+    result = _compare(op, a, b)
+    if result is None:
+        return asked(unknown_from("a comparison with a value that is not known", "bool", a, b), op, a, b)
+    return derived(result, a, b)
+
+
+_SAME = {"==": "==", "is": "==", "!=": "!=", "is not": "!="}
+
+
+def asked(result: Value, op: str, a: Value, b: Value) -> Value:
+    """The result of a comparison, which knows what it asks when that is whether a value equals a constant."""
+    if op in _SAME and isinstance(result, (Unknown, Union)):
+        for x, y in ((a, b), (b, a)):
+            if isinstance(x, (Unknown, Union)) and isinstance(y, Const):
+                result.test = (_SAME[op], x, y.value)
+    return result
+
+
+def _compare(op: str, a: Value, b: Value) -> bool | None:
+    if op in ("is", "is not"):
+        result = identical(a, b)
+        return result if result is None or op == "is" else not result
+    if op in ("in", "not in"):
+        found = contains(b, a)
+        return found if found is None or op == "in" else not found
+    if isinstance(a, Const) and isinstance(b, Const):
+        try:
+            return bool(COMPARE[op](a.value, b.value))
+        except TypeError:
+            return None
+    x, y = as_dim(a), as_dim(b)
+    if x is not None and y is not None:
+        if op in ("<", "<=", ">", ">=") and (_below(a, y) or _below(b, x)):
+            return None
+        return _compare_dims(op, x, y)
+    if isinstance(a, Seq) and isinstance(b, Seq) and op not in ("==", "!="):
+        return _compare_plain(op, a, b)
+    if op in ("==", "!="):
+        result = _equal(a, b)
+        return result if result is None or op == "==" else not result
+    return None
+
+
+def _below(v: Value, bound: dims.Dim) -> bool:
+    """Whether an unknown number is compared with one that only negative ones are below: lengths are none, it may be."""
+    return isinstance(v, Unknown) and isinstance(bound, int) and bound <= 0
+
+
+def _compare_plain(op: str, a: Seq, b: Seq) -> bool | None:
+    """An ordering of two sequences of scalars."""
+    x, y = ([i.value for i in s.items if isinstance(i, Const)] for s in (a, b))
+    if len(x) != len(a.items) or len(y) != len(b.items) or a.rest is not None or b.rest is not None:
+        return None
+    try:
+        return bool(COMPARE[op](x, y))
+    except TypeError:
+        return None
+
+
+def _compare_dims(op: str, x: dims.Dim, y: dims.Dim) -> bool | None:
+    match op:
+        case "<":
+            return dims.less(x, y)
+        case ">":
+            return dims.less(y, x)
+        case "<=":
+            r = dims.less(y, x)
+            return None if r is None else not r
+        case ">=":
+            r = dims.less(x, y)
+            return None if r is None else not r
+    r = dims.equal(x, y)
+    return r if r is None or op == "==" else not r
+
+
+def _equal(a: Value, b: Value) -> bool | None:
+    # Two texts of one pattern need not be the same text, nor two sequences that hold such texts.
+    if a is b or (not isinstance(a, (Unknown, Tensor, Pattern, Seq, Mapping)) and same(a, b)):
+        return True
+    if isinstance(a, (Unknown, Tensor, Star)) or isinstance(b, (Unknown, Tensor, Star)):
+        return None
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Instance) and "_value_" in x.attrs and _mixes_in(x.cls):
+            other = y.attrs.get("_value_", y) if isinstance(y, Instance) else y
+            return truth(compare("==", x.attrs["_value_"], other))
+    if any(isinstance(x, Instance) and (x.taint is not None or not _plain(x)) for x in (a, b)):
+        return None
+    s, t = text_of(a), text_of(b)
+    if s is not None and t is not None:
+        return _patterns_differ(s, t)
+    if (s is None) != (t is None):
+        return False
+    if isinstance(a, Seq) and isinstance(b, Seq) and a.exact and b.exact:
+        if a.kind != b.kind or len(a.items) != len(b.items):
+            return False
+        parts = [_same_item(x, y) for x, y in zip(a.items, b.items, strict=True)]
+        return False if False in parts else None if None in parts else True
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        if a.rest is not None or b.rest is not None:
+            return None
+        if a.entries.keys() != b.entries.keys():
+            return False if all(k[0] in ("str", "num") for k in (*a.entries, *b.entries)) else None
+        parts = [_same_item(a.entries[k][1], b.entries[k][1]) for k in a.entries]
+        return False if False in parts else None if None in parts else True
+    if isinstance(a, Seq) and isinstance(b, Seq):
+        return None if a.kind == b.kind else False
+    if isinstance(a, Const) != isinstance(b, Const):
+        return False
+    return identical(a, b)
+
+
+def _plain(v: Instance) -> bool:
+    """Whether equality of the object is what the object itself tells: no method of a class says otherwise."""
+    if defines(v, "__eq__") or class_lookup(v.cls, "__getattr__")[0] is not None:
+        return False
+    return not _of_protobuf(v.cls)
+
+
+def _of_protobuf(cls: Value) -> bool:
+    if isinstance(cls, Class):
+        return any(map(_of_protobuf, cls.bases))
+    return isinstance(cls, NativeClass) and cls.name.startswith("coremltools.proto")
+
+
+_MIXED_IN = ("str", "int", "enum.StrEnum", "enum.IntEnum", "enum.IntFlag")
+
+
+def _mixes_in(cls: Value) -> bool:
+    """Whether the members of an enumeration are strings or numbers as well."""
+    bases = cls.bases if isinstance(cls, (Class, NativeClass)) else ()
+    return getattr(cls, "name", "") in _MIXED_IN or any(map(_mixes_in, bases))
+
+
+def _same_item(a: Value, b: Value) -> bool | None:
+    """Whether two items are equal; an item may be one of several values."""
+    return truth(compare("==", a, b))
+
+
+def _patterns_differ(s: str, t: str) -> bool | None:
+    """False when no string can match both patterns by their fixed ends; None otherwise."""
+    head = min(len(s.split("*")[0]), len(t.split("*")[0]))
+    tail = min(len(s.split("*")[-1]), len(t.split("*")[-1]))
+    if s[:head] != t[:head] or (tail and s[-tail:] != t[-tail:]):
+        return False
+    return None
+
+
+def contains(container: Value, item: Value) -> bool | None:
+    """`item in container`."""
+    s, t = text_of(container), text_of(item)
+    if s is not None:
+        if t is None:
+            return None
+        if "*" in t:
+            return None
+        return True if t in s.replace("*", "\0") else (None if "*" in s else False)
+    if isinstance(container, Instance) and isinstance(container.payload, (Seq, Mapping)):
+        return contains(container.payload, item)
+    if isinstance(container, Mapping):
+        sure = [k for k, v in container.entries.values() if not maybe_absent(v)]
+        found = _among(sure, container.rest is None, item)
+        if found is not False or len(sure) == len(container.entries):
+            return found
+        others = (k for k, v in container.entries.values() if maybe_absent(v))
+        return False if all(_same_item(k, item) is False for k in others) else None
+    if isinstance(container, Seq):
+        return _among((i for i in container.items if not isinstance(i, Star)), container.exact, item)
+    return None
+
+
+def _among(values: Iterable[Value], closed: bool, item: Value) -> bool | None:
+    seen = [_same_item(v, item) for v in values]
+    if True in seen:
+        return True
+    return None if None in seen or not closed else False
