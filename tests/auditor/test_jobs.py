@@ -396,7 +396,10 @@ def test_helpers_end_with_their_parent(
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.send_signal(how)
-        _, said = parent.communicate(timeout=SECONDS)
+        try:
+            _, said = parent.communicate(timeout=SECONDS)
+        finally:
+            parent.kill()  # else the end of `with` would wait for it for ever
     assert parent.returncode == (exits.INTERRUPTED if how is signal.SIGINT else -how)
     if how is signal.SIGINT:
         assert said == b"spec-audit: interrupted\n"
