@@ -155,6 +155,10 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         "x = F.batch_norm(x.transpose(1, 2), self.mean, self.var).transpose(1, 2)",
         made="self.mean, self.var = nn.Parameter(torch.zeros(8)), nn.Parameter(torch.ones(8))",
     ),
+    "rows sorted by top-k and put back": _before_head(
+        "order = x.sum(-1).flatten().topk(s, dim=0).indices",
+        "x = x + 0 * x[0][order][(-order.float()).topk(s, dim=0).indices][None]",
+    ),
     "what each row allows": _head("logits = self.lm_head(x)", "return logits.masked_fill(logits < 0, float('-inf'))"),
     "the largest values of each row": _before_head(
         "bound = x.abs().topk(8, dim=-1).values[..., -1:]", "x = torch.where(x.abs() >= bound, x, 0.0)"
