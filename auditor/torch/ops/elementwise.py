@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.masks import ALIKE, UNMASKED, WEIGHED, still_unmasked
-from auditor.torch.ops.op import Op, first
+from auditor.torch.ops.op import first
 from auditor.torch.tensors import dtype_of, result, tagged, unknown_tensor
 from auditor.values import NO_FLAGS, Args, Tensor, Value
 
+_TensorOp = Callable[[Interpreter, Args, "Site | None"], Tensor]
 
-def same(it: Interpreter, args: Args, site: Site | None) -> Value:
+
+def same(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     t = first(args)
     made = result(t.shape, t, site=None, dtype=dtype_of(args))
     made.reason = t.reason
@@ -21,30 +25,30 @@ def same(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def rounded(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = same(it, args, site)
-    return tagged(made, "floored") if isinstance(made, Tensor) else made
+    return tagged(same(it, args, site), "floored")
 
 
 def fraction(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = same(it, args, site)
-    return tagged(made, "wraps") if isinstance(made, Tensor) else made
+    return tagged(same(it, args, site), "wraps")
 
 
 def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`masked_fill` and `masked_scatter`: the mask comes second."""
     made = same(it, args, site)
     mask = args.get(1, "mask")
-    if not isinstance(made, Tensor) or mask is None:
+    if mask is None:
         return made
-    met = still_unmasked(made.tags, (first(args), mask)) if isinstance(mask, Tensor) else NO_FLAGS
+    met = NO_FLAGS
+    if isinstance(mask, Tensor):
+        met = still_unmasked(made.tags, (first(args), mask))
+        made = rows.spread_out(made, mask)
     made.tags = made.tags - UNMASKED | met
-    made = rows.spread_out(made, *(m for m in (mask,) if isinstance(m, Tensor)))
     return rows.masked(it, made, first(args), mask)
 
 
 def softmax(it: Interpreter, args: Args, site: Site | None) -> Value:
     """Weights of attention, where scores go in."""
-    return _weighed(first(args), ordered(1, -1, blends=True)(it, args, site))
+    return _weighed(first(args), _shares(it, args, site))
 
 
 def exponential(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -52,25 +56,23 @@ def exponential(it: Interpreter, args: Args, site: Site | None) -> Value:
     return _weighed(first(args), same(it, args, site))
 
 
-def _weighed(scores: Tensor, made: Value) -> Value:
+def _weighed(scores: Tensor, made: Tensor) -> Tensor:
     met = scores.tags & WEIGHED.keys()
-    return tagged(made, *(WEIGHED[tag] for tag in met)) if met and isinstance(made, Tensor) else made
+    return tagged(made, *(WEIGHED[tag] for tag in met)) if met else made
 
 
 def triangle(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`tril` and `triu`: rows that were alike are not, and keys behind a row may be hidden from it."""
     made = same(it, args, site)
-    assert isinstance(made, Tensor)
     made.tags = made.tags - UNMASKED
     return made
 
 
-def ordered(axis: int, default: int | None = None, blends: bool = False) -> Op:
+def ordered(axis: int, default: int | None = None, blends: bool = False) -> _TensorOp:
     """What moves or mixes values along one axis, which is argument `axis`."""
 
-    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+    def run(it: Interpreter, args: Args, site: Site | None) -> Tensor:
         made = same(it, args, site)
-        assert isinstance(made, Tensor)
         made.tags = made.tags - {ALIKE}
         along = args.get(axis, "dim", "dims", "axis")
         return rows.along(it, made, first(args), along, default, site if blends else None)
@@ -78,15 +80,15 @@ def ordered(axis: int, default: int | None = None, blends: bool = False) -> Op:
     return run
 
 
+_shares = ordered(1, -1, blends=True)
+
+
 def flip(it: Interpreter, args: Args, site: Site | None) -> Value:
-    t, made = first(args), same(it, args, site)
-    return rows.flipped(it, made, t, args.get(1, "dims", "dim")) if isinstance(made, Tensor) else made
+    return rows.flipped(it, same(it, args, site), first(args), args.get(1, "dims", "dim"))
 
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = same(it, args, site)
-    assert isinstance(made, Tensor)
-    return tagged(rows.along(it, made, first(args), args.get(2, "dims"), blends=site), "moved")
+    return tagged(rows.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site), "moved")
 
 
 def glu(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -11,7 +11,7 @@ from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.ops.elementwise import same
 from auditor.torch.ops.op import Op, first
-from auditor.values import Args, Seq, Tensor, Value
+from auditor.values import Args, Seq, Value
 
 
 def of_last_axes(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -50,5 +50,4 @@ def along_axis(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _scaled(it: Interpreter, args: Args, axes: Iterable[int], site: Site | None) -> Value:
-    made = same(it, args, site)
-    return rows.normed(made, first(args), axes, site) if isinstance(made, Tensor) else made
+    return rows.normed(same(it, args, site), first(args), axes, site)
