@@ -60,14 +60,13 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     declarations = [declare(it, option, args, site) for option in options]
     facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     modules = [d.module for d in declarations]
-    kind = args.kw.get("classifier_config", NONE)
-    if not (isinstance(kind, Const) and kind.value is None):
+    if _is_given(args.kw.get("classifier_config")):
         facts = replace(facts, logits=Fact.unknown("the graph is made a classifier, which gives a label", site.place()))
     export = Export(site, tuple(it.stack), "main", facts, family_of(modules), it.conditions)
     export.inputs, export.outputs = names_given(declarations)
     export.home = it.choices.home(modules)
     written = args.kw.get("package_dir")
-    if written is not None and not (isinstance(written, Const) and written.value is None):
+    if written is not None and _is_given(written):
         export.bundle = format_value(written, "", None)
     it.sinks.export(export)
     return Instance(MODEL, payload=Staged([export]), places=(site,))

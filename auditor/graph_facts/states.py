@@ -95,7 +95,7 @@ def states_fact(
     recurrent: dict[str, Role],
     outcome: Outcome,
     width: int | None,
-    placeless: bool = False,
+    placeless: bool,
 ) -> Fact[tuple[State, ...]]:
     """All states, with their roles; `bound` are the inputs of declared ones, `recurrent` those that come out again.
 

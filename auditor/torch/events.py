@@ -265,7 +265,7 @@ def _takes_rows(target: Tensor, key: Value | None) -> bool:
     return has_rows(key)
 
 
-_CHOSEN = frozenset({"chosen", "argmax", "topk"})
+CHOSEN = frozenset({"chosen", "argmax", "topk"})
 """Tags of positions that a condition, a bound or the model's own values choose."""
 
 
@@ -280,7 +280,7 @@ def _chosen(key: Value | None) -> bool:
         alone = len(key.dim.terms) == 1
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
         return key.dim.flexible and ("min" in made or (alone and "either" in made))
-    return isinstance(key, Tensor) and not key.tags.isdisjoint(_CHOSEN)
+    return isinstance(key, Tensor) and not key.tags.isdisjoint(CHOSEN)
 
 
 def _computed(key: Value | None) -> bool:

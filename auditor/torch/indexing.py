@@ -77,7 +77,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made.pick = tensor.pick.seen
     made = rows.other(it, made, elsewhere)
     if rows.BEHIND in tensor.tags:
-        made = rows.cut_behind(made, tensor, key, site)
+        made = rows.cut_behind(made, parts, site)
     if made.base is not None and wraps_at(key):
         made.tags = made.tags | {"wraps"}
     if made.base is not None and in_one_place(key):

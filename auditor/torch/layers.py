@@ -80,10 +80,6 @@ def attribute(obj: Instance, name: str) -> Dim | None:
     return size(value) if value is not None else None
 
 
-def _same(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
-    return elementwise.same(it, args, site)
-
-
 def _normalized(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
     return normalization.of_last(it, args, normalization.axes_of(obj.attrs.get("normalized_shape")), site)
 
@@ -285,7 +281,7 @@ EMBEDDING = layer(
 
 
 def _classes() -> list[NativeClass]:
-    out = [layer(n, "dim", _same) for n in _ACTIVATIONS.split()]
+    out = [layer(n, "dim", _by(elementwise.same)) for n in _ACTIVATIONS.split()]
     out += [layer(n, "dim", _along(f)) for n, f in _ORDERED.items()]
     out += [layer(n, p, f, _norm_weights) for n, (f, p) in _NORMS.items()]
     out += [layer(f"Conv{s}d", _CONV, _convolution(s), _conv_weights(s)) for s in (1, 2, 3)]

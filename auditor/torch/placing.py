@@ -12,14 +12,14 @@ from __future__ import annotations
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.torch import shapes
-from auditor.torch.events import is_layer
+from auditor.torch.events import CHOSEN, is_layer
 from auditor.torch.rows import BLENDED
 from auditor.values import Const, Num, Pick, Tensor, Unknown, Value, serial
 
 NUMBERS = Pick("numbers")
 """0, 1, 2, ... along one axis."""
-_CHOSEN = frozenset({"chosen", "argmax", "topk", "wraps", "moved"})
-"""Tags of positions that a condition, a bound or the model's own values choose."""
+_NOT_GIVEN = CHOSEN | {"wraps", "moved"}
+"""Tags of positions that are chosen, wrapped around or moved."""
 
 
 def combined(it: Interpreter, op: str, a: Value, b: Value, made: Tensor) -> Tensor:
@@ -66,12 +66,11 @@ def _multiplied(a: Value, b: Value, made: Tensor) -> Tensor:
 def _added(it: Interpreter, a: Value, b: Value, made: Tensor) -> Tensor:
     """What is kept and what is new by one mask: the state, with one row put in."""
     for old, new in ((a, b), (b, a)):
-        kept = old.pick if isinstance(old, Tensor) else None
-        put = new.pick if isinstance(new, Tensor) else None
-        if kept is None or put is None or (kept.what, put.what) != ("kept", "new") or kept.mask != put.mask:
+        if not isinstance(old, Tensor) or not isinstance(new, Tensor) or old.pick is None or new.pick is None:
             continue
-        assert isinstance(old, Tensor)
-        assert isinstance(new, Tensor)
+        kept, put = old.pick, new.pick
+        if (kept.what, put.what) != ("kept", "new") or kept.mask != put.mask:
+            continue
         if BLENDED not in new.tags and it.events is not None and not it.events.from_held(kept.held, new):
             made.pick, made.shape = Pick("placed", kept.mask, kept.held), old.shape
     return made
@@ -83,7 +82,7 @@ def _is_one(position: Value) -> bool:
         return isinstance(position, (Const, Num)) or (
             isinstance(position, Unknown) and position.kind in ("int", "data")
         )
-    return position.shape is not None and all(d == 1 for d in position.shape) and position.tags.isdisjoint(_CHOSEN)
+    return position.shape is not None and all(d == 1 for d in position.shape) and position.tags.isdisjoint(_NOT_GIVEN)
 
 
 def _lies_along(mask: Tensor, value: Tensor) -> bool:

@@ -9,7 +9,7 @@ over S rows and S forwards over one row give different results then, whatever is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from auditor import dims
@@ -74,7 +74,7 @@ def is_mask(m: Value | None) -> bool:
 
 def is_row_mask(m: Value) -> bool:
     """Whether a tensor says one thing for each row of the query: a mask of positions, or an input of one per row."""
-    if not isinstance(m, Tensor) or m.shape is None or not (MASK in m.tags or _is_input(m)):
+    if not isinstance(m, Tensor) or m.shape is None or not is_mask(m):
         return False
     rows = [n for n, d in enumerate(m.shape) if dims.depends_on_query(d)]
     rest = [d for n, d in enumerate(m.shape) if n not in rows and n > 0]
@@ -233,14 +233,13 @@ def joined(made: Tensor, lengths: list[Dim], site: Site | None) -> Tensor:
     return blended(made, site, shifted)
 
 
-def cut_behind(made: Tensor, t: Tensor, key: Value, site: Site | None) -> Tensor:
-    """`t[key]`, from the first row on, of rows that stand behind others: as many as the query has, but shifted ones."""
-    parts_ = key.items if isinstance(key, Seq) and key.kind == "tuple" else [key]
-    starts = [p.items[0] for p in parts_ if isinstance(p, Seq) and p.kind == "slice"]
-    first = all(isinstance(b, Const) and b.value in (None, 0) for b in starts)
-    shifted = BEHIND in t.tags and first and bool(starts) and any(map(is_query, made.shape or ()))
-    made.tags = made.tags - {BEHIND} if any(map(is_query, made.shape or ())) else made.tags
-    return blended(made, site, shifted)
+def cut_behind(made: Tensor, key: Sequence[Value], site: Site | None) -> Tensor:
+    """`made` is cut by `key` out of rows that stand behind others; from the first of these on, all are shifted."""
+    if not any(map(is_query, made.shape or ())):
+        return made
+    starts = [p.items[0] for p in key if isinstance(p, Seq) and p.kind == "slice"]
+    made.tags = made.tags - {BEHIND}
+    return blended(made, site, bool(starts) and all(isinstance(b, Const) and b.value in (None, 0) for b in starts))
 
 
 def _cut_short(d: Dim) -> bool:

@@ -37,10 +37,7 @@ def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def extrema(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`aminmax`: the least and the largest value."""
-    axis = args.kw.get("dim")
-    made = reduced(
-        first(args), _axes(Args(args.pos[:1], {"dim": axis} if axis is not None else {})), _keeps(args), site
-    )
+    made = reduced(first(args), _axes(args), _keeps(args), site)
     return named_pair(made, made, ("min", "max"))
 
 

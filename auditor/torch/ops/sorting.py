@@ -23,7 +23,7 @@ def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
         made = unknown_tensor("top-k of a tensor that is not known", site, t)
     else:
         made = result(shapes.replace(t.shape, axis, k), t, site=None)
-        if not dims.depends_on_query(k):  # as many as there are: a way to sort
+        if not dims.depends_on_query(k):  # of as many as there are nothing is left out: they are sorted
             made = rows.pooled(made, t, (shapes.normal(axis, len(t.shape)),), site)
     made = tagged(made, "topk")
     return named_pair(made, tagged(altered(made, dtype="int64"), "argmax"), ("values", "indices"))

@@ -90,7 +90,7 @@ def _written_at(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     axis = next((a for a in (*args.pos[1:3], args.kw.get("dim")) if isinstance(a, Const)), None)
     if axis is not None:
         return rows.along(it, made, t, axis)
-    if (at := args.get(1, "indices")) is not None and isinstance(at, Seq) and t.shape is not None:
+    if isinstance(at := args.get(1, "indices"), Seq) and t.shape is not None:
         return rows.other(it, made, any(dims.depends_on_query(d) for d, _ in zip(t.shape, at.items, strict=False)))
     return made
 
