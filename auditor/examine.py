@@ -30,8 +30,6 @@ _NO_MODEL = re.compile(
     re.MULTILINE,
 )
 """Methods of tokenizers and of images, and comments: they convert no model."""
-_CONVERTS = re.compile(r"\b(?:convert|export_to_coreai\w*|add_exported_program|add_pytorch_module)\(")
-"""Calls that export."""
 
 
 @dataclass(slots=True)
@@ -296,9 +294,8 @@ class Examiner:
 
 def _written(text: str) -> int:
     """How many calls to convert a script has, by the lines that name one and define none."""
-    return sum(
-        1 for line in text.splitlines() if _CONVERTS.search(line) and not line.lstrip().startswith(("def ", "#"))
-    )
+    call = re.compile(rf"\b(?:{'|'.join(tables().converts)})\(")
+    return sum(1 for line in text.splitlines() if call.search(line) and not line.lstrip().startswith(("def ", "#")))
 
 
 def _may_decode(export: Export) -> bool:

@@ -11,13 +11,17 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The union of all framework files. `words` are what a file must contain to have to do with an export, and `calls`
-    pairs of such words and of those that it needs beside them to export by itself; `exporters` are the console scripts
-    that export, `functions` those of libraries that do; `passes` are those that coremltools has."""
+    """The union of all framework files.
+
+    `words` are what a file must contain to have to do with an export, and `calls` pairs of such words and of those that
+    it needs beside them to export by itself. `converts` are patterns of the names of what converts, `exporters` the
+    console scripts that export, `functions` those of libraries that do; `passes` are those that coremltools has.
+    """
 
     packages: frozenset[str]
     words: tuple[str, ...]
     calls: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    converts: tuple[str, ...]
     exporters: frozenset[str]
     functions: frozenset[str]
     keeps_module: frozenset[str]
@@ -47,6 +51,7 @@ def tables() -> Tables:
         frozenset(union("packages")),
         tuple(dict.fromkeys(union("prefilter"))),
         tuple((tuple(d["prefilter"]), tuple(d.get("calls", d["prefilter"]))) for d in data if "prefilter" in d),
+        tuple(union("converts")),
         frozenset(union("exporters")),
         frozenset(union("functions")),
         frozenset(union("keeps_module")),
