@@ -506,7 +506,7 @@ def origins(values: Iterable[Value]) -> tuple[tuple[Site, ...], frozenset[str]]:
 
 
 def altered(value: Copied, **fields: Any) -> Copied:
-    """`dataclasses.replace` for the classes of values, which are made of slots: it would call their `__init__`."""
+    """`dataclasses.replace` for the classes of values, which have slots, and without a slow call of `__init__`."""
     kind = type(value)
     slots = _slots.get(kind)
     if slots is None:

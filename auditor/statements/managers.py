@@ -25,7 +25,7 @@ def with_(it: Interpreter, node: cst.With, frame: Frame) -> Signal:
         manager = it.eval(item.item, frame)
         managers.append(manager)
         entered = _enter(it, manager, frame.statement.site(item))
-        swallowed += swallows(manager, node.body)
+        swallowed += _swallows(manager, node.body)
         if item.asname is not None:
             assign(it, item.asname.name, entered, frame)
     captured = it.captured
@@ -39,7 +39,7 @@ def with_(it: Interpreter, node: cst.With, frame: Frame) -> Signal:
 
 
 def _suppressing(it: Interpreter, node: cst.With, kinds: list[str], frame: Frame) -> Signal:
-    """`with contextlib.suppress(...)`: a `try` whose only handler does nothing."""
+    """A block whose managers end exceptions of these kinds: a `try` whose only handler does nothing."""
     types = cst.Tuple([cst.Element(cst.Name(kind)) for kind in kinds])
     handler = cst.ExceptHandler(body=cst.IndentedBlock([]), type=types)
     return try_(it, cst.Try(body=node.body, handlers=[handler]), frame)
@@ -56,13 +56,13 @@ def _enter(it: Interpreter, manager: Value, site: Site) -> Value:
     return manager
 
 
-def swallows(manager: Value, body: cst.BaseSuite) -> list[str]:
+def _swallows(manager: Value, body: cst.BaseSuite) -> list[str]:
     """The kinds of exceptions in `body` that a manager may end; empty where it lets all of them pass."""
     match manager:
         case ExternalObject(dotted=dotted) if dotted.endswith((".suppress", ".raises")):
             return [exception_name(kind) for kind in manager.args.pos]
         case Instance(cls=cls) if cls is EXIT_STACK:
-            calls = (spelled(n.func) for n in _statements(body) if isinstance(n, cst.Call))
+            calls = (spelled(n.func) for n in _nodes(body) if isinstance(n, cst.Call))
             return ["Exception"] if any(name.endswith("suppress") for name in calls) else []
         case Instance(cls=NativeClass(), payload=(Function() as function, *_)):
             return _around_yield(function)
@@ -76,7 +76,7 @@ def _around_yield(function: Function) -> list[str]:
     """What the handlers around the `yield` of a generator take and do not raise again."""
     return [
         spelled(handler.type).rpartition(".")[2] if isinstance(handler.type, (cst.Name, cst.Attribute)) else "Exception"
-        for node in _statements(function.node.body)
+        for node in _nodes(function.node.body)
         if isinstance(node, cst.Try) and contains_yield(node.body)
         for handler in node.handlers
         if not _ends_in_raise(handler.body)
@@ -90,13 +90,13 @@ def _ends_in_raise(body: cst.BaseSuite) -> bool:
 
 def _may_be_true(body: Any) -> bool:
     """Whether a function may return something that is not None or False."""
-    given = [n.value for n in _statements(body) if isinstance(n, cst.Return) and n.value is not None]
+    given = [n.value for n in _nodes(body) if isinstance(n, cst.Return) and n.value is not None]
     return any(not isinstance(v, cst.Name) or v.value not in ("None", "False") for v in given)
 
 
-def _statements(node: Any) -> Iterator[Any]:
+def _nodes(node: Any) -> Iterator[Any]:
     """A node and what is in it, but for the bodies of inner functions and classes."""
     yield node
     for part in parts(node):
         if not isinstance(part, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-            yield from _statements(part)
+            yield from _nodes(part)

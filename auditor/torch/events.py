@@ -140,7 +140,9 @@ class Events:
         spread = placed or (bool(narrow) and _takes_rows(target, key))
         if placed and self.symbolic:
             narrow = "is written at one position, whatever the length of the query"
-        self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended, narrow, spread))
+        self.writes.append(
+            Write(target.base, site, wraps, whole, own, unclear=unclear, blended=blended, narrow=narrow, spread=spread)
+        )
 
     def _blended(self, storage: Storage, value: Value | None, part: bool) -> str:
         """Why rows that are written are not those of the query alone; `part`: no others are written."""

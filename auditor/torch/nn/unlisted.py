@@ -28,9 +28,7 @@ def unlisted(it: Interpreter, args: Args, site: Site | None) -> Value:
         return Bound(it.loader.external("torch.jit.save"), args.pos[0])
     if name in _UNFOLLOWED or (name in _COMPILED and TRACED_WITH in self_of(args).attrs):
         return Unknown(f"`{name}` of a module is not followed", f".{name}", places=(site,) if site else ())
-    raise RaiseSignal(
-        "AttributeError", Unknown(f"no attribute `{text_of(args.pos[1])}`", places=(site,) if site else ())
-    )
+    raise RaiseSignal("AttributeError", Unknown(f"no attribute `{name}`", places=(site,) if site else ()))
 
 
 TRACED_WITH = "(traced with)"
