@@ -45,37 +45,41 @@ def stem(path: str) -> str:
 def exporting(source: ModuleSource, words: re.Pattern[str], entries: Iterable[str]) -> Exporting:
     """The names of a file that lead to a word of an export framework, or to one of `entries` (`Imports.mentioned`)."""
     names = set(entries)
-    statements = [_Mentions(s) for s in source.statements]
+    statements = [_Mentions(s, words) for s in source.statements]
     grown = True
     while grown:
         grown = False
         for one in statements:
             new = (one.statement.binds | one.statement.mutates) - names
-            if new and one.lead_to(words, names):
+            if new and one.lead_to(names):
                 names |= new
                 grown = True
-    on_import = any(one.acts and one.lead_to(words, names) for one in statements)
+    on_import = any(one.acts and one.lead_to(names) for one in statements)
     return Exporting(frozenset(names), on_import)
 
 
 class _Mentions:
-    """The words of a statement; `acts` when it does something as its file is imported."""
+    """What a statement mentions; `acts` when it does something as its file is imported."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: Statement, words: re.Pattern[str]) -> None:
         self.statement = statement
         self.acts = not (statement.main_guard or statement.text.startswith(_WAITS_FOR_A_CALL))
-        self._text = statement.text
-        self._words = frozenset(_WORD.findall(statement.text))
+        self._words = words
         self._has_prose = self.acts
+        self._read(statement.text)
 
-    def lead_to(self, words: re.Pattern[str], names: set[str]) -> bool:
+    def lead_to(self, names: set[str]) -> bool:
         """Whether it mentions a word of an export framework, or a name that leads to one."""
-        leads = not self._words.isdisjoint(names) or words.search(self._text) is not None
+        leads = self._exports or not self._names.isdisjoint(names)
         if not (leads and self._has_prose):
             return leads
-        self._text, self._has_prose = _without_prose(self._text), False  # it takes long, and most mention neither
-        self._words = frozenset(_WORD.findall(self._text))
-        return self.lead_to(words, names)
+        self._has_prose = False
+        self._read(_without_prose(self.statement.text))  # it takes long, and most mention neither
+        return self.lead_to(names)
+
+    def _read(self, text: str) -> None:
+        self._names = frozenset(_WORD.findall(text))
+        self._exports = self._words.search(text) is not None
 
 
 def _without_prose(text: str) -> str:
