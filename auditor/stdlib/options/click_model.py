@@ -137,7 +137,8 @@ def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
     return args.pos[0]
 
 
-def _echo(it: Interpreter, args: Args, site: Site | None) -> Value:
+def echo(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Prints, here and for typer."""
     return NONE
 
 
@@ -150,6 +151,6 @@ NATIVES: dict[str, Value] = {
     "click.ParamType": NativeClass("click.ParamType", bases=(OBJECT,)),
     "click.Choice": Native("click.Choice", _choice),
     "click.pass_context": Native("click.pass_context", _same),
-    "click.echo": Native("click.echo", _echo),
-    "click.secho": Native("click.secho", _echo),
+    "click.echo": Native("click.echo", echo),
+    "click.secho": Native("click.secho", echo),
 }

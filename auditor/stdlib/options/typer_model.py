@@ -6,9 +6,10 @@ from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.stdlib.options.apps import APP
+from auditor.stdlib.options.click_model import echo
 from auditor.stdlib.options.running import given_words, start_command
 from auditor.stdlib.options.signatures import Declared
-from auditor.values import NONE, Args, Instance, Native, Value, text_of
+from auditor.values import Args, Instance, Native, Value, text_of
 
 
 def _declare(argument: bool) -> Native:
@@ -29,15 +30,11 @@ def _run_function(it: Interpreter, args: Args, site: Site | None) -> Value:
     return start_command(it, args.pos[0], given_words(it), site)
 
 
-def _echo(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return NONE
-
-
 NATIVES: dict[str, Value] = {
     "typer.Typer": APP,
     "typer.Option": _declare(False),
     "typer.Argument": _declare(True),
     "typer.run": Native("typer.run", _run_function),
-    "typer.echo": Native("typer.echo", _echo),
-    "typer.secho": Native("typer.secho", _echo),
+    "typer.echo": Native("typer.echo", echo),
+    "typer.secho": Native("typer.secho", echo),
 }
