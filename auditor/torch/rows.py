@@ -74,7 +74,7 @@ def is_mask(m: Value | None) -> bool:
 
 def is_row_mask(m: Value) -> bool:
     """Whether a tensor says one thing for each row of the query: a mask of positions, or an input of one per row."""
-    if not isinstance(m, Tensor) or m.shape is None or not is_mask(m):
+    if not isinstance(m, Tensor) or m.shape is None or not (MASK in m.tags or _is_input(m)):
         return False
     rows = [n for n, d in enumerate(m.shape) if dims.depends_on_query(d)]
     rest = [d for n, d in enumerate(m.shape) if n not in rows and n > 0]
