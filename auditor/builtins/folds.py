@@ -19,21 +19,14 @@ def _fold(pick: Callable[..., Any], name: str) -> Callable[[Interpreter, Args, S
         assert site is not None
         source = Seq("list", list(args.pos)) if len(args.pos) > 1 else iterate(it, args.pos[0], site)
         items, exact = source.items, source.exact
-        if not exact and "key" in args.kw:
-            sorted_items(it, source, args, site)  # a key is called, whatever it says
-        if exact and items and "key" in args.kw:
-            ranked = sorted_items(it, source, Args([], {"key": args.kw["key"]}), site)
-            keys = [it.call(args.kw["key"], Args([i]), site) for i in ranked]
-            if all(isinstance(k, Const) for k in keys):
-                return (
-                    ranked[0]
-                    if name == "min"
-                    else next(
-                        r
-                        for r, k in zip(ranked, keys, strict=True)
-                        if operators.truth(operators.compare("==", k, keys[-1]))
-                    )
-                )
+        keys = _keys(it, source, args, site).items
+        if exact and items and "key" in args.kw and all(isinstance(k, Const) and k.value is not None for k in keys):
+            plain = [_sort_key(k) for k in keys]
+            try:
+                first: int = pick(range(len(items)), key=plain.__getitem__)
+                return items[first]
+            except TypeError:
+                pass
         if exact and items and all(isinstance(i, Const) for i in items) and "key" not in args.kw:
             try:
                 return operators.derived(pick(i.value for i in items if isinstance(i, Const)), *items)
@@ -91,12 +84,16 @@ def _any(wanted: bool) -> Callable[[Interpreter, Args, Site | None], Value]:
     return test
 
 
+def _keys(it: Interpreter, source: Seq, args: Args, site: Site | None) -> Seq:
+    """What `key=` gives for each item, called whether or not it can tell an order; without one, the items."""
+    key = args.kw.get("key")
+    if key is None or isinstance(key, Const):
+        return source
+    return mapped(it, source, lambda item: it.call(key, Args([item]), site))
+
+
 def sorted_items(it: Interpreter, source: Seq, args: Args, site: Site | None) -> list[Value]:
-    key, reverse = args.kw.get("key"), args.kw.get("reverse")
-    keys = source
-    if key is not None and not isinstance(key, Const):
-        function = key
-        keys = mapped(it, source, lambda item: it.call(function, Args([item]), site))
+    keys, reverse = _keys(it, source, args, site), args.kw.get("reverse")
     if not source.exact or len(keys.items) != len(source.items):
         return list(source.items)
     plain = [_sort_key(k) for k in keys.items]

@@ -345,3 +345,10 @@ CALLED_FOR_EACH = (
 def test_a_function_that_is_called_for_each_element_is_called_more_than_once(tmp_path: Path, line: str) -> None:
     judgement = judged(tmp_path, made(*CHANGE, line, edits=(COUNTED,)))
     assert judgement.verdict is not Verdict.ELIGIBLE
+
+
+@pytest.mark.parametrize("line", ["max([model], key=count)", "sorted([model], key=count)", "[model].sort(key=count)"])
+def test_a_key_is_called_once_for_an_item(tmp_path: Path, line: str) -> None:
+    count = ("def count(m):", "    m.n += 1", "    return 1", "model.n = 0", line)
+    cut = (NORM, "        if self.n > 1:\n            x = x[:, -1:]\n" + NORM)
+    assert judged(tmp_path, made(*count, edits=(cut,))).says() == "eligible"
