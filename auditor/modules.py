@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -94,6 +95,10 @@ class ModuleSource:
     acts: bool
 
 
+_PYTHON = ".".join(map(str, sys.version_info[:2]))
+"""The newest grammar that is known here; a script may be written in a newer one."""
+
+
 @resting()
 def index(file: SourceFile) -> ModuleSource:
     """Index one file. Raises `SyntaxProblem` when it does not parse (or nests deeper than Python's own parser goes)."""
@@ -102,9 +107,8 @@ def index(file: SourceFile) -> ModuleSource:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         where = f" at line {line}" if line else ""
-        raise SyntaxProblem(
-            f"does not parse{where}: {getattr(error, 'msg', None) or str(error) or type(error).__name__}"
-        ) from None
+        why = getattr(error, "msg", None) or str(error) or type(error).__name__
+        raise SyntaxProblem(f"does not parse as Python {_PYTHON}{where}: {why}") from None
     # Lines as Python counts them: `splitlines` would also split at form feeds and at U+2028 inside a string.
     lines = list(io.StringIO(file.text, newline=None))
     statements: list[Statement] = []

@@ -41,7 +41,11 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "|": operator.or_,
     "^": operator.xor,
 }
-UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": lambda x: ~int(x) if isinstance(x, bool) else ~x,  # newer Pythons warn of `~True`
+}
 _TEXT_LIMIT = 20_000
 
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -302,3 +304,19 @@ def test_a_loop_over_an_iterator_of_the_script(tmp_path: Path, name: str) -> Non
     )
     found = graph_of(timed(tmp_path, {"bad.py": script}), "bad.py")
     assert judge(found.facts).says() in ("unresolved by unknown-query", "unresolved by fixed-window"), found.facts.query
+
+
+def test_what_python_warns_of_in_the_audited_code_is_neither_told_nor_an_error(tmp_path: Path) -> None:
+    """Escapes that Python does not know, an identity test with a literal, `~True`: under `-W error`, as here."""
+    odd = 'DIGITS = "\\d" + f"\\d{1}"\nSAME = "x" is "x"\nFLAGS = ~True\n'
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = scan_text(tmp_path, {"export.py": mutate(EXPORTER, ("import torch\n", f"import torch\n{odd}"))})
+        assert warnings.filters[0][0] == "error"
+    assert judge(graph_of(result).facts).says() == "eligible"
+
+
+def test_a_file_that_does_not_parse_says_as_which_python(tmp_path: Path) -> None:
+    """It may be written in a newer one than spec-audit runs on."""
+    found = file_of(timed(tmp_path, {"bad.py": WORD + b"def f(:\n"}), "bad.py")
+    assert found.reason.startswith(f"does not parse as Python {sys.version_info[0]}.{sys.version_info[1]} at line 2: ")
