@@ -13,11 +13,15 @@ _MOST_CHOICES = 6
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """`text` says the change as an instruction; `argv` is the command line with it."""
+    """`text` says the change as an instruction; `argv` is the command line with it.
+
+    A `trial` only shows whether the option makes a difference.
+    """
 
     text: str
     flag: str
     argv: tuple[str, ...]
+    trial: bool = False
 
 
 def changed(argv: tuple[str, ...], options: Iterable[Option]) -> Iterator[Changed]:
@@ -27,6 +31,20 @@ def changed(argv: tuple[str, ...], options: Iterable[Option]) -> Iterator[Change
             yield _switched(argv, option)
         elif option.kind == "choice":
             yield from _chosen(argv, option)
+
+
+def counted(argv: tuple[str, ...], options: Iterable[Option]) -> Iterator[Changed]:
+    """A trial for each option that takes a number: one more than it is."""
+    for option in options:
+        if option.kind != "value" or option.action != "store" or option.positional:
+            continue
+        place = next((n + 1 for n, word in enumerate(argv[:-1]) if word in option.names), None)
+        default = option.settings.get("default")
+        now = argv[place] if place is not None else str(default.value) if isinstance(default, Const) else ""
+        if now.isdecimal():
+            more = str(int(now) + 1)
+            words = (*argv, option.flag, more) if place is None else (*argv[:place], more, *argv[place + 1 :])
+            yield Changed(f"use {option.flag} {more}", option.flag, words, trial=True)
 
 
 def _switched(argv: tuple[str, ...], option: Option) -> Changed:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from auditor.changes import changed
+from auditor.changes import changed, counted
 from auditor.endings import cut_short, exporter, where_cut, why_nothing
 from auditor.evaluations import Evaluations
 from auditor.frameworks.tables import tables
@@ -19,7 +19,7 @@ from auditor.run import Result
 from auditor.runs import Found, Outcome, Run
 from auditor.sinks import Export
 from auditor.sources import Sources, Unreadable
-from auditor.twins import deciding_flags, key, line_in, twin, without_idle
+from auditor.twins import deciding_flags, key, line_in, named_flags, twin, without_idle
 from rules.facts import Change, Graph, GraphFacts, Invocation, InvocationKind, Kind, Place
 
 _MOST_VARIANTS = 16
@@ -251,21 +251,27 @@ class Examiner:
         tried: dict[str, list[GraphFacts]] = {}
         deciding = deciding_flags(export.facts)
         chosen = export.facts.flags & frozenset(run.argv)  # without these it exports something else, or nothing
-        for c in list(changed(run.argv, _options(result, deciding | chosen)))[:_MOST_VARIANTS]:
-            if run.kind is InvocationKind.VARIANT and c.flag not in run.argv:
-                continue  # two flags away from the default line: nobody asked for it
+        named = named_flags(export.facts)
+        trials = [
+            *changed(run.argv, _options(result, deciding | chosen | named)),
+            *counted(run.argv, _options(result, named)),
+        ]
+        for c in trials[:_MOST_VARIANTS]:
+            asked = run.kind is not InvocationKind.VARIANT or c.flag in run.argv  # else two flags away from the default
+            if not (asked or c.flag in named):
+                continue
             other = self.evaluations.evaluate(run.script, c.argv)
             if isinstance(other, str):
                 continue
             same = twin(export, ordinal, run.script, other)
             if same is None and not other.exports:
-                if not (other.exhausted or other.ended):
+                if not (other.exhausted or other.ended.startswith("raises")):
                     tried.setdefault(c.flag, [])
                 continue
             facts = same.facts if same is not None else None
             decoders = [e.facts for e in other.exports if _may_decode(e)]
             tried.setdefault(c.flag, []).extend([facts] if facts is not None else decoders)
-            if c.flag in deciding and (facts is None or key(facts) != key(export.facts)):
+            if asked and not c.trial and c.flag in deciding and (facts is None or key(facts) != key(export.facts)):
                 out.append(Change(c.text, c.flag, c.argv, facts))
         return tuple(out), tried
 

@@ -33,6 +33,12 @@ def deciding_flags(facts: GraphFacts) -> frozenset[str]:
     return frozenset().union(*(pick(facts).flags for pick in in_the_way))
 
 
+def named_flags(facts: GraphFacts) -> frozenset[str]:
+    """The options that a finding names as deciding: each has to be seen to make a difference."""
+    pinned = facts.query.value
+    return facts.query.flags if pinned is not None and set(pinned.widths) == {1} else frozenset()
+
+
 _FACTS: dict[str, Callable[[GraphFacts], Fact[Any]]] = {
     "states": lambda f: f.states,
     "query": lambda f: f.query,

@@ -190,18 +190,88 @@ def test_a_run_that_uses_up_its_budget_is_not_tried_with_every_option(tmp_path: 
     assert list(found.evaluations.results) == [("export.py", ())]
 
 
+PINNED = (
+    ("1 if args.static else 8", "1"),
+    ('None if args.static else {1: Dim("tokens", min=1, max=64)}', "None"),
+)
+CACHE_BY_THE_CALLER = (
+    (
+        "        rows = input_ids",
+        "        key_cache, value_cache = key_cache.clone(), value_cache.clone()\n        rows = input_ids",
+    ),
+    ("        return logits\n", "        return logits, key_cache, value_cache\n"),
+    ('["logits"], state_names=STATES', '["logits", "newKeyCache", "newValueCache"]'),
+)
+
+
 def test_an_option_that_chooses_the_graph_does_not_decide_the_query_of_what_no_option_mends(tmp_path: Path) -> None:
-    script = mutate(
-        stepped("pass", "1"),
-        ('None if args.static else {1: Dim("tokens", min=1, max=64)}', "None"),
-        (
-            "        rows = input_ids",
-            "        key_cache, value_cache = key_cache.clone(), value_cache.clone()\n        rows = input_ids",
-        ),
-        ("        return logits\n", "        return logits, key_cache, value_cache\n"),
-        ('["logits"], state_names=STATES', '["logits", "newKeyCache", "newValueCache"]'),
-    )
+    script = mutate(stepped("pass", "1"), PINNED[1], *CACHE_BY_THE_CALLER)
     graph = next(g for g in scan_text(tmp_path, {"export.py": script}).graphs)
     found = judge_graph(graph).judgement.findings
     assert [r.rule for r in found] == ["kv-as-io", "static-query"]
     assert "no flag decides it" in found[1].message
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "    if not args.check:\n        export(args)\n",
+        "    if args.check:\n        raise SystemExit(0)\n    export(args)\n",
+        "    if args.check:\n        sys.exit(1)\n    else:\n        export(args)\n",
+    ],
+)
+@pytest.mark.parametrize("more", [(), CACHE_BY_THE_CALLER], ids=["alone", "with another reason"])
+def test_a_switch_that_exports_nothing_does_not_decide_the_query(
+    tmp_path: Path, run: str, more: tuple[tuple[str, str], ...]
+) -> None:
+    switch = (STATIC, '    parser.add_argument("--check", action="store_true")\n')
+    imports = ("import argparse\n", "import argparse\nimport sys\n")
+    script = mutate(EXPORTER, imports, switch, (RUN, run), *PINNED, *more)
+    graph = graph_of(scan_text(tmp_path, {"export.py": script}))
+    assert graph.facts.query.flags == frozenset()
+    assert "no flag decides it" in judge_graph(graph).judgement.findings[-1].message
+
+
+@pytest.mark.parametrize("more", [(), CACHE_BY_THE_CALLER], ids=["alone", "with another reason"])
+def test_a_switch_that_pins_the_query_does(tmp_path: Path, more: tuple[tuple[str, str], ...]) -> None:
+    """Also where dropping it is no fix, since something else stands in the way."""
+    graphs = scan_text(tmp_path, {"export.py": mutate(EXPORTER, *more)}).graphs
+    pinned = next(g for g in graphs if g.invocation.argv == ("--static",))
+    assert pinned.facts.query.flags == {"--static"}
+    assert "`--static` decides it" in judge_graph(pinned).judgement.findings[-1].message
+
+
+NUMBERS = (
+    STATIC,
+    '    parser.add_argument("--rows", type=int, default=1)\n'
+    '    parser.add_argument("--slots", type=int, default=64)\n',
+)
+ROWS = (
+    ("1 if args.static else 8", "args.rows"),
+    ('None if args.static else {1: Dim("tokens", min=1, max=64)}', "None"),
+    (RUN, "    if args.slots <= 512:\n        export(args)\n"),
+)
+
+
+@pytest.mark.parametrize("more", [(), CACHE_BY_THE_CALLER], ids=["alone", "with another reason"])
+def test_of_two_numbers_the_one_that_is_the_width_decides(tmp_path: Path, more: tuple[tuple[str, str], ...]) -> None:
+    graph = graph_of(scan_text(tmp_path, {"export.py": mutate(EXPORTER, NUMBERS, *ROWS, *more)}))
+    assert graph.facts.query.flags == {"--rows"}
+    assert "`--rows` decides it" in judge_graph(graph).judgement.findings[-1].message
+    assert graph.changes == ()  # one row more is a trial: no fix
+
+
+def test_a_variant_names_what_makes_a_difference_to_it_and_no_more(tmp_path: Path) -> None:
+    """Both switches pin it; the third exports nothing. Two switches away from the default line, nothing is proposed."""
+    switches = "".join(f'    parser.add_argument("--{n}", action="store_true")\n' for n in ("one", "check"))
+    script = mutate(
+        EXPORTER,
+        (STATIC, STATIC + switches),
+        ("1 if args.static else 8", "1 if args.static or args.one else 8"),
+        ("None if args.static else {1: D", "None if args.static or args.one else {1: D"),
+        (RUN, "    if not args.check:\n        export(args)\n"),
+    )
+    graphs = scan_text(tmp_path, {"export.py": script}).graphs
+    pinned = next(g for g in graphs if g.invocation.argv == ("--static",))
+    assert pinned.facts.query.flags == {"--static"}
+    assert [c.flag for c in pinned.changes] == ["--static"]
