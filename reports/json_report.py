@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -21,7 +22,9 @@ class JsonReport:
     """Keys may be added; those of the contract stay as they are. A fact that is unknown is null."""
 
     def render(self, audit: Audit) -> str:
-        return json.dumps(document(audit), indent=1, ensure_ascii=False) + "\n"
+        out = io.StringIO()  # `dumps` would hold the text in its smallest pieces first, at several times the memory
+        json.dump(document(audit), out, indent=1, ensure_ascii=False)
+        return out.getvalue() + "\n"
 
 
 def document(audit: Audit) -> dict[str, Any]:
