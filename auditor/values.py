@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from auditor.dims import Atom, Dim, Poly, add, symbol
 
@@ -466,6 +466,16 @@ class Args:
 NONE = Const(None)
 TRUE = Const(True)
 FALSE = Const(False)
+
+
+def is_none(v: Value | None) -> bool:
+    """Whether there is a value, and it is surely `None`."""
+    return type(v) is Const and v.value is None
+
+
+def is_given(v: Value | None) -> TypeGuard[Value]:
+    """Whether a call has an argument that is not `None`."""
+    return v is not None and not (type(v) is Const and v.value is None)
 
 
 def merge_places(*groups: Iterable[Site]) -> tuple[Site, ...]:

@@ -8,7 +8,7 @@ from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import maybe_absent, union
 from auditor.places import Site
-from auditor.values import Args, Const, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, as_dim, number
+from auditor.values import Args, Const, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, as_dim, is_given, number
 
 
 def length(it: Interpreter, value: Value, site: Site | None) -> Value:
@@ -61,7 +61,7 @@ def _memo_length(value: Seq) -> Value:
 
 def integer(value: Value | None, default: int | None = None) -> int | None:
     """A concrete integer argument; `default` when it was not given."""
-    if value is None or (isinstance(value, Const) and value.value is None):
+    if not is_given(value):
         return default
     d = as_dim(value)
     return d if isinstance(d, int) else None

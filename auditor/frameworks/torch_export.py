@@ -30,6 +30,8 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    is_given,
+    is_none,
     merge_flags,
     text_of,
 )
@@ -100,7 +102,7 @@ def export_program(
     site: Site | None,
 ) -> Value:
     """The exported program of a module on example inputs."""
-    if isinstance(dynamic, Const) and dynamic.value is None:
+    if is_none(dynamic):
         dynamic = None
     if dynamic is None and unknown is not None:
         dynamic = unknown
@@ -154,19 +156,19 @@ def bind_inputs(
     names = parameter_names(forward_of(it, module, site))
     out: list[tuple[str, Value]] = []
     more: Unknown | None = None
-    if positional is not None and not (isinstance(positional, Const) and positional.value is None) and site is not None:
+    if is_given(positional) and site is not None:
         source = iterate(it, positional, site)
         more = source.rest
         for n, v in enumerate(source.items):
             out.append((names[n] if n < len(names) else f"arg{n}", v))
     if isinstance(keywords, Union):
-        given = [o for o in keywords.options if not (isinstance(o, Const) and o.value is None)]
+        given = [o for o in keywords.options if not is_none(o)]
         keywords = given[0] if len(given) == 1 else Unknown("one of several sets of inputs", places=keywords.places)
     if isinstance(keywords, Mapping):
         for key, v in keywords.entries.values():
             out.append((text_of(key) or "*", v))
         more = more or keywords.rest
-    elif keywords is not None and not (isinstance(keywords, Const) and keywords.value is None):
+    elif is_given(keywords):
         more = more or operators.unknown_from("the example inputs are not known", "dict", keywords)
     return out, more
 

@@ -10,7 +10,7 @@ from auditor.methods.mappings import from_keys
 from auditor.methods.scalars import scalar_attribute
 from auditor.methods.text import text_method
 from auditor.places import Site
-from auditor.values import NONE, Bound, Const, Mapping, Native, Num, Pattern, Seq, Value
+from auditor.values import NONE, Bound, Const, Mapping, Native, Num, Pattern, Seq, Value, is_none
 
 UNBOUND: dict[str, dict[str, Handler]] = {
     "dict": {n: f for n, f in mappings.METHODS.items() if n != "fromkeys"},
@@ -23,7 +23,7 @@ __all__ = ["ITEMS", "UNBOUND", "attribute", "from_keys"]
 
 def attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Value:
     """Attribute `name` of a value of a built-in type."""
-    if isinstance(obj, Const) and obj.value is None:
+    if is_none(obj):
         if name in ("__class__", "__doc__"):
             return NONE
         raise RaiseSignal("AttributeError")

@@ -32,6 +32,7 @@ from auditor.values import (
     Unknown,
     Value,
     as_dim,
+    is_none,
     text_of,
 )
 
@@ -53,9 +54,7 @@ def identical(a: Value, b: Value) -> bool | None:
     for x, y in ((a, b), (b, a)):
         if isinstance(x, Const) and isinstance(y, _SOLID):
             return False
-        if isinstance(x, Const) and x.value is None and isinstance(y, Unknown) and y.typed:
-            return False
-        if isinstance(x, Const) and x.value is None and isinstance(y, (External, ExternalObject)):
+        if (isinstance(y, (External, ExternalObject)) or (isinstance(y, Unknown) and y.typed)) and is_none(x):
             return False
     if isinstance(a, External) and isinstance(b, External):
         return a.dotted == b.dotted

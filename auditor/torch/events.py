@@ -10,7 +10,20 @@ from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
 from auditor.torch.rows import BLENDED, INPUT, has_rows, is_mask, root
-from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Unknown, Value, as_dim, merge_places, serial
+from auditor.values import (
+    Const,
+    Num,
+    Seq,
+    Storage,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    as_dim,
+    is_none,
+    merge_places,
+    serial,
+)
 from rules.facts import Role
 
 Example = Mapping[dims.Atom, int]
@@ -260,7 +273,7 @@ def _takes_rows(target: Tensor, key: Value | None) -> bool:
         case None:
             return has_rows(target)
         case Seq(kind="slice", items=(start, stop, _)):
-            first, end = 0 if isinstance(start, Const) and start.value is None else as_dim(start), as_dim(stop)
+            first, end = 0 if is_none(start) else as_dim(start), as_dim(stop)
             return first is None or end is None or dims.depends_on_query(dims.sub(end, first))
         case Seq(items=items):
             return any(_takes_rows(target, i) for i in items if not _covers(i))
@@ -351,5 +364,5 @@ def wraps_at(key: Value | None) -> bool:
 def _covers(key: Value) -> bool:
     """Whether an item assignment writes everything: `x[:] = y` or `x[...] = y`."""
     if isinstance(key, Seq) and key.kind == "slice":
-        return all(isinstance(b, Const) and b.value is None for b in key.items)
+        return all(is_none(b) for b in key.items)
     return isinstance(key, Const) and key.value is ...

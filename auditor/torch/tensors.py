@@ -25,6 +25,7 @@ from auditor.values import (
     Value,
     altered,
     as_dim,
+    is_none,
     merge_places,
 )
 
@@ -139,7 +140,7 @@ def size(value: Value) -> Dim | None:
         return value.dim
     if isinstance(value, Union):
         # A dimension that is None ends the program: those that go on have another.
-        found = [size(o) for o in value.options if not (isinstance(o, Const) and o.value is None)]
+        found = [size(o) for o in value.options if not is_none(o)]
         known = [f for f in found if f is not None]
         if len(known) != len(found) or not known:
             return None

@@ -11,7 +11,20 @@ from auditor.torch import placing, rows, shapes
 from auditor.torch.ops.products import matmul
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, is_scalar, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Bound, Const, ExternalObject, Num, Tensor, Union, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Bound,
+    Const,
+    ExternalObject,
+    Num,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    is_given,
+    text_of,
+)
 
 
 def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -69,7 +82,7 @@ def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def clamped_between(it: Interpreter, args: Args, site: Site | None) -> Value:
     most = args.get(2, "max")
-    bounded = most is not None and not (isinstance(most, Const) and most.value is None)
+    bounded = is_given(most)
     return (clamped if bounded else broadcasting)(it, args, site)
 
 

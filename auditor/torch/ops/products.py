@@ -9,7 +9,7 @@ from auditor.torch import rows, shapes
 from auditor.torch.masks import SCORES, hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Seq, Tensor, Value, merge_places, text_of
+from auditor.values import NONE, Args, Seq, Tensor, Value, is_given, merge_places, text_of
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -94,7 +94,7 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
 
 def _sees_all(mask: Value | None) -> bool:
     """Whether attention has no mask, or one that is the same for all rows of the query."""
-    if mask is None or (isinstance(mask, Const) and mask.value is None):
+    if not is_given(mask):
         return True
     return isinstance(mask, Tensor) and hides_nothing(mask)
 
