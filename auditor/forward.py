@@ -15,7 +15,8 @@ from auditor.roles import is_state_name, role_by_name
 from auditor.rounds import Parts
 from auditor.torch.events import Events, Example
 from auditor.torch.modules import call_module, walk
-from auditor.torch.rows import INPUT, parts, unblended
+from auditor.torch.rows import parts, unblended
+from auditor.torch.tags import INPUT
 from auditor.values import Args, Instance, Mapping, Seq, Star, Storage, Tensor, Union, Unknown, Value, text_of
 
 

@@ -14,6 +14,7 @@ from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.events import wraps_at
 from auditor.torch.ops.writes import filled_in
+from auditor.torch.tags import MOVED
 from auditor.values import (
     NO_FLAGS,
     Args,
@@ -91,7 +92,7 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
         filled_in(obj, value)
         if it.events is not None:
             part = get_item(it, obj, key, site)
-            comes_round = frozenset({"moved"}) if wraps_at(key) else NO_FLAGS
+            comes_round = frozenset({MOVED}) if wraps_at(key) else NO_FLAGS
             rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj, comes_round)
 
 

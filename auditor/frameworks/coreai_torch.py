@@ -27,6 +27,7 @@ from auditor.sinks import Export
 from auditor.torch.layers import Forward, Shaper, attribute, layer
 from auditor.torch.ops.products import attended
 from auditor.torch.rows import blended
+from auditor.torch.tags import ONE_ROW
 from auditor.torch.tensors import as_tensor, result, size, sizes, unknown_tensor
 from auditor.values import (
     FALSE,
@@ -333,7 +334,7 @@ def _kernel(it: Interpreter, args: Args, site: Site | None) -> Value:
         room = room or holds
         outputs.append(blended(made, site, holds))  # that there is room for the rows does not say that they are filled
     takes_rows = any(t.shape is not None and any(dims.depends_on_query(d) for d in t.shape) for t in inputs)
-    squeezed = any("one-row" in t.tags or t.cuts for t in inputs)
+    squeezed = any(ONE_ROW in t.tags or t.cuts for t in inputs)
     if it.events is not None and not rows and (squeezed or (takes_rows and not room)):
         name = text_of(_kernel_name(args.pos[0])) or "a kernel"
         it.events.row_kernels.append((site, f"`{name}` gives the same rows whatever S is"))

@@ -12,7 +12,7 @@ from auditor.graph_facts.query import is_hint, query_axis
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import class_lookup
 from auditor.ranks import unpacked_rank
-from auditor.torch.rows import TOKENS
+from auditor.torch.tags import TOKENS
 from auditor.torch.tensors import tagged
 from auditor.values import Function, Instance, Tensor
 

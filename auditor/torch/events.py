@@ -9,7 +9,8 @@ from auditor import dims, operators
 from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch.rows import BLENDED, INPUT, has_rows, is_mask, root
+from auditor.torch.rows import has_rows, is_mask, root
+from auditor.torch.tags import BLENDED, COPY, FLOORED, INPUT, MIXED, MOVED, ONE_PLACE, PICKED, WRAPS
 from auditor.values import (
     Const,
     Num,
@@ -137,15 +138,15 @@ class Events:
         if target.base is None:
             self.writes.append(Write(base, site, wraps=False, whole=True))
             return
-        wraps = "wraps" in target.tags or wraps_at(key)
+        wraps = WRAPS in target.tags or wraps_at(key)
         whole = (key is None or _covers(key)) and is_layer(target)
         placed = _is_placed(target.base, value)
         own = not placed and isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
-        wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
+        wraps = wraps or (own and whole and isinstance(value, Tensor) and MOVED in value.tags)
         unclear = unclear or _unclear(target, key, value, whole)
         if not unclear and not whole and _rounded(key):
             unclear = "is written at a position that was rounded"
-        if not unclear and self.symbolic and not whole and ("one-place" in target.tags or in_one_place(key)):
+        if not unclear and self.symbolic and not whole and (ONE_PLACE in target.tags or in_one_place(key)):
             unclear = "is written in the same rows by every call"
         part = self.symbolic and not whole
         blended = self._blended(target.base, value, part) if self.symbolic else ""
@@ -163,7 +164,7 @@ class Events:
             return ""
         if BLENDED in value.tags:
             return "takes rows of the query that were mixed among themselves"
-        if "mixed-rows" in value.tags:
+        if MIXED in value.tags:
             return "takes one row of the query in the place of several"
         if part and self.from_held(storage, value):
             return "takes rows that are computed from those that it held before"
@@ -252,7 +253,7 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
     if not isinstance(value, Tensor) or whole:
         return ""
     assert target.base is not None
-    if value.base is target.base or ("copy" in value.tags and target.base.tag in value.tags):
+    if value.base is target.base or (COPY in value.tags and target.base.tag in value.tags):
         return "is written in part from itself"
     return ""
 
@@ -280,10 +281,6 @@ def _takes_rows(target: Tensor, key: Value | None) -> bool:
     return has_rows(key)
 
 
-CHOSEN = frozenset({"chosen", "argmax", "topk"})
-"""Tags of positions that a condition, a bound or the model's own values choose."""
-
-
 def _chosen(key: Value | None) -> bool:
     """Whether a condition or a bound chooses a position; where a slice ends says nothing of it."""
     if isinstance(key, Seq):
@@ -295,7 +292,7 @@ def _chosen(key: Value | None) -> bool:
         alone = len(key.dim.terms) == 1
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
         return key.dim.flexible and ("min" in made or (alone and "either" in made))
-    return isinstance(key, Tensor) and not key.tags.isdisjoint(CHOSEN)
+    return isinstance(key, Tensor) and not key.tags.isdisjoint(PICKED)
 
 
 def _computed(key: Value | None) -> bool:
@@ -325,7 +322,7 @@ def _rounded(key: Value | None) -> bool:
         case Seq(items=items):
             return any(map(_rounded, items))
         case Tensor(tags=tags):
-            return "floored" in tags and "wraps" not in tags
+            return FLOORED in tags and WRAPS not in tags
         case Num(dim=d):
             return d.flexible and not d.remainder and any(a.name.startswith("div(") for a in d.atoms)
     return False
@@ -354,7 +351,7 @@ def wraps_at(key: Value | None) -> bool:
         case Seq(items=items):
             return any(wraps_at(i) for i in items)
         case Tensor(tags=tags):
-            return "wraps" in tags
+            return WRAPS in tags
         case None:
             return False
     dim = getattr(key, "dim", None)

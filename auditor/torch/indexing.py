@@ -9,6 +9,7 @@ from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.events import in_one_place, wraps_at
 from auditor.torch.shapes import Shape, broadcast, slice_length
+from auditor.torch.tags import BEHIND, GROWN, MOVED, ONE_PLACE, WRAPS
 from auditor.torch.tensors import result, size, unknown_tensor
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered, is_none
 
@@ -76,14 +77,14 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if tensor.pick is not None and all(map(_is_new_axis_or_all, parts)):
         made.pick = tensor.pick.seen
     made = rows.other(it, made, elsewhere)
-    if rows.BEHIND in tensor.tags:
+    if BEHIND in tensor.tags:
         made = rows.cut_behind(made, parts, site)
     if made.base is not None and wraps_at(key):
-        made.tags = made.tags | {"wraps"}
+        made.tags = made.tags | {WRAPS}
     if made.base is not None and in_one_place(key):
-        made.tags = made.tags | {"one-place"}
-    if "grown" in made.tags and any(isinstance(p, Seq) for p in parts):
-        made.tags = made.tags | {"moved"}
+        made.tags = made.tags | {ONE_PLACE}
+    if GROWN in made.tags and any(isinstance(p, Seq) for p in parts):
+        made.tags = made.tags | {MOVED}
     if cut:
         made.cuts = (*made.cuts, site) if site not in made.cuts else made.cuts
     return made

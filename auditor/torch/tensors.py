@@ -9,8 +9,9 @@ from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch.masks import UNMASKED, still_unmasked
+from auditor.torch.masks import still_unmasked
 from auditor.torch.shapes import Shape
+from auditor.torch.tags import OF_ALL, OWN, WRAPS
 from auditor.values import (
     NO_FLAGS,
     Args,
@@ -28,10 +29,6 @@ from auditor.values import (
     is_none,
     merge_places,
 )
-
-OWN_TAGS = frozenset({"argmax", "topk", "one-row", "copy", "rows-behind-others", "judged"}) | UNMASKED
-_ALL = frozenset({"row-mask", "wide-mask"})
-"""Tags of a tensor that is computed from nothing but such tensors and numbers."""
 
 
 def result(
@@ -60,9 +57,9 @@ def result(
             cuts, places = merge_places(*[t.cuts for t in tensors]), merge_places(*[t.places for t in tensors])
         if tags and len(tensors) > 1:
             kept = still_unmasked(tags, tensors)
-            tags = tags - OWN_TAGS | kept  # said of one tensor, not of what is computed from it and others
-            if tags & _ALL:
-                tags = tags - (_ALL - frozenset.intersection(*(t.tags for t in tensors)))
+            tags = tags - OWN | kept
+            if tags & OF_ALL:
+                tags = tags - (OF_ALL - frozenset.intersection(*(t.tags for t in tensors)))
         if reason is None:
             reason = next((t.reason for t in tensors if t.reason is not None), None)
     return Tensor(
@@ -151,7 +148,7 @@ def size(value: Value) -> Dim | None:
     if isinstance(value, Tensor) and value.data is not None:
         return size(value.data)
     if isinstance(value, Tensor):
-        return dims.symbol(dims.Atom("item", operators.depends_on_query(value), "wraps" in value.tags))
+        return dims.symbol(dims.Atom("item", operators.depends_on_query(value), WRAPS in value.tags))
     return None
 
 

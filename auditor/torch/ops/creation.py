@@ -12,6 +12,7 @@ from auditor.torch.masks import alike
 from auditor.torch.ops.op import Op, first
 from auditor.torch.placing import NUMBERS
 from auditor.torch.shapes import Shape
+from auditor.torch.tags import WRAPS
 from auditor.torch.tensors import (
     as_tensor,
     dtype_of,
@@ -155,7 +156,7 @@ def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _leaf_tags(leaf: Value) -> frozenset[str]:
     if isinstance(leaf, Tensor):
         return leaf.tags
-    return frozenset({"wraps"}) if isinstance(leaf, Num) and leaf.dim.wraps else frozenset()
+    return frozenset({WRAPS}) if isinstance(leaf, Num) and leaf.dim.wraps else frozenset()
 
 
 def data_shape(value: Value) -> Shape | None:
@@ -183,7 +184,7 @@ def _made(it: Interpreter, given: Sequence[Value], args: Args, site: Site | None
         places = _told_back(places, [v for s in given for v in flatten_items(s)], len(target))
     made = Tensor(tuple(target), dtype_of(args, "float32"), places=places, flags=_flags(given))
     if any(isinstance(d, dims.Poly) and d.wraps for d in target):
-        made = tagged(made, "wraps")
+        made = tagged(made, WRAPS)
     return made
 
 

@@ -14,6 +14,7 @@ from auditor.torch import rows, shapes
 from auditor.torch.events import is_layer
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
+from auditor.torch.tags import GROWN, MOVED, WRAPS
 from auditor.torch.tensors import as_tensor, result, size, sizes, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Star, Tensor, Value
 
@@ -65,9 +66,9 @@ def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset
     if base is None or not base.watched or base.shape is None or whole is None or len(base.shape) < len(whole):
         return frozenset()
     if is_layer(head):
-        return frozenset({"grown"})
+        return frozenset({GROWN})
     full = base.shape[len(base.shape) - len(whole) :]
-    return frozenset({"moved"}) if len(parts) == 2 and whole[axis] == full[axis] else frozenset()
+    return frozenset({MOVED}) if len(parts) == 2 and whole[axis] == full[axis] else frozenset()
 
 
 def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -93,7 +94,7 @@ def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = result(tuple(dims.mul(d, c) for d, c in zip((*pad, *t.shape), counts, strict=True)), t, site=None)
     again = any(d != 1 and c != 1 for d, c in zip((*pad, *t.shape), counts, strict=True))
     if again and t.dtype.startswith(("int", "uint")):
-        made = tagged(made, "wraps")  # the same numbers come again: a table of slots in a ring
+        made = tagged(made, WRAPS)  # the same numbers come again: a table of slots in a ring
     return rows.spread_out(rows.widened(t, made), t)
 
 

@@ -6,8 +6,9 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
-from auditor.torch.masks import SCORES, hides_nothing
+from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
+from auditor.torch.tags import SCORES, TOKENS
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Seq, Tensor, Value, is_given, merge_places, text_of
 
@@ -106,7 +107,7 @@ def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
             "an embedding of tensors that are not known", site, *(t for t in (ids, weight) if t is not None)
         )
     made = result((*ids.shape, *weight.shape[1:]), ids, weight, site=None, dtype=weight.dtype or "float32")
-    made.tags = made.tags - {rows.TOKENS}
+    made.tags = made.tags - {TOKENS}
     return made
 
 

@@ -10,6 +10,7 @@ from auditor.torch import rows, shapes
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
+from auditor.torch.tags import ARGMAX
 from auditor.torch.tensors import as_tensor, dtype_of, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given
 
@@ -32,7 +33,7 @@ def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = reduced(first(args), axes, _keeps(args), site)
     if axes is None:
         return made
-    return named_pair(made, tagged(altered(made, dtype="int64"), "argmax"), ("values", "indices"))
+    return named_pair(made, tagged(altered(made, dtype="int64"), ARGMAX), ("values", "indices"))
 
 
 def extrema(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -43,7 +44,7 @@ def extrema(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def argmax(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = reduced(first(args), _axes(args), _keeps(args), site)
-    return tagged(altered(made, dtype="int64"), "argmax")
+    return tagged(altered(made, dtype="int64"), ARGMAX)
 
 
 def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -6,6 +6,7 @@ from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.ops.op import first
+from auditor.torch.tags import WRAPS
 from auditor.torch.tensors import dim_value, shape_value
 from auditor.values import Args, Const, Unknown, Value, number
 
@@ -17,7 +18,7 @@ def item(it: Interpreter, args: Args, site: Site | None) -> Value:
     baked: Value | None = it.events.bakes(t, site, "item()") if it.events is not None else None
     if baked is not None:
         return baked
-    wraps = "wraps" in t.tags
+    wraps = WRAPS in t.tags
     atom = dims.Atom("item", operators.depends_on_query(t), wraps)
     if t.dtype.startswith("float"):
         return Unknown("a number computed at run time", "item", "float", places=t.places, flags=t.flags)

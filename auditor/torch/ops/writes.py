@@ -7,10 +7,10 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.events import wraps_at
-from auditor.torch.masks import UNMASKED
 from auditor.torch.ops import elementwise
 from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, scaled, subtracted
 from auditor.torch.ops.op import Op, first
+from auditor.torch.tags import INPUT, LARGEST, MIXED, MOVED, UNMASKED
 from auditor.torch.tensors import is_scalar, result, tagged
 from auditor.values import NONE, Args, Const, Seq, Tensor, Unknown, Value, altered
 
@@ -34,7 +34,7 @@ def in_place(op: Op) -> Op:
         if isinstance(made, Tensor):
             if it.events is not None and t.base is None:
                 rows.overwritten(it, t, None, made.tags)
-                t.tags = t.tags if rows.INPUT in made.tags else t.tags - {rows.INPUT}
+                t.tags = t.tags if INPUT in made.tags else t.tags - {INPUT}
             shape = t.shape if t.shape is not None else made.shape
             made = altered(made, base=t.base, shape=shape, of=t.of, born=t.born)
         return made
@@ -68,7 +68,7 @@ def scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A functional write at given positions: the rows that it leaves alone are the old ones, in their places."""
     t, made = first(args), _written_at(it, args, site)
     if any(map(wraps_at, (*args.pos[1:], *args.kw.values()))):
-        return tagged(made, "moved")
+        return tagged(made, MOVED)
     taken = _placed(args)[1]
     if _accumulates(args) or (it.events is not None and taken is not None and it.events.from_held(t.base, taken)):
         return made
@@ -102,7 +102,7 @@ def _on_constants(made: Tensor, t: Tensor, parts: list[Tensor], site: Site | Non
     """
     indices = [p for p in parts if p.dtype.startswith(("int", "uint"))]
     if len(indices) == len(parts):
-        made = tagged(made, *(tag for p in indices for tag in p.tags & {"argmax", "topk"}))
+        made = tagged(made, *(tag for p in indices for tag in p.tags & LARGEST))
     apart = rows.has_rows(t) or not any(map(rows.has_rows, parts))
     return rows.blended(made, site, not apart)
 
@@ -117,5 +117,5 @@ def filled_in(t: Tensor, value: Value) -> None:
     if value.reason is not None and value.reason.kind != "data":
         t.reason = t.reason or value.reason
     if t.shape is not None and rows.spreads(value, t.shape):
-        t.tags |= {"mixed-rows"}
+        t.tags |= {MIXED}
         t.cuts = (*t.cuts, *(c for c in value.cuts if c not in t.cuts))
