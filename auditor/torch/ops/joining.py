@@ -114,19 +114,13 @@ def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, amounts = first(args), sizes(it, [args.get(1, "pad") or NONE], site)
     if t.shape is None or amounts is None:
         return unknown_tensor("pad() by amounts that are not known", site, t)
+    sides = [(len(t.shape) - 1 - n // 2, amounts[n], amounts[n + 1]) for n in range(0, len(amounts) - 1, 2)]
     shape = list(t.shape)
-    for n in range(0, len(amounts) - 1, 2):
-        axis = len(shape) - 1 - n // 2
-        shape[axis] = dims.add(shape[axis], dims.add(amounts[n], amounts[n + 1]))
-    longer = any(dims.depends_on_query(a) and a != b for a, b in zip(t.shape, shape, strict=True))
-    shifted = any(
-        dims.depends_on_query(t.shape[len(shape) - 1 - n // 2]) and (amounts[n], amounts[n + 1]) != (0, 0)
-        for n in range(0, len(amounts) - 1, 2)
-    )
+    for axis, before, behind in sides:
+        shape[axis] = dims.add(shape[axis], dims.add(before, behind))
     made = result(tuple(shape), t, site=None)
-    for n in range(0, len(amounts) - 1, 2):
-        length = t.shape[len(shape) - 1 - n // 2]
-        made = rows.joined(
-            rows.joined(made, [amounts[n], length], site), [amounts[n], dims.add(length, amounts[n + 1])], site
-        )
-    return rows.spread_out(rows.other(it, made, longer or shifted), t)
+    for axis, before, behind in sides:
+        made = rows.joined(made, [before, t.shape[axis]], site)
+        made = rows.joined(made, [before, dims.add(t.shape[axis], behind)], site)
+    moved = any(dims.depends_on_query(t.shape[axis]) and (before, behind) != (0, 0) for axis, before, behind in sides)
+    return rows.spread_out(rows.other(it, made, moved), t)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
@@ -17,19 +20,12 @@ from auditor.values import NONE, Args, Const, Seq, Tensor, Unknown, Value, alter
 
 def in_place(op: Op) -> Op:
     """The spelling with a trailing underscore: writes to the storage of its tensor."""
+    taken = _TAKEN.get(op, _nothing)
 
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         t = first(args)
         if site is not None and it.events is not None:
-            if op in (scattered, accumulated):
-                key, value = _placed(args)
-                adds = op is accumulated or _accumulates(args)
-                it.events.written(t, site, key, value, "is added to what it held" if adds else "")
-            else:
-                own = op in (broadcasting, added, scaled, subtracted, clamped, clamped_between)
-                given = args.pos[1] if op is copy_shape and len(args.pos) > 1 else t if own else None
-                mask = args.get(1, "mask") if op is elementwise.masked else None
-                it.events.written(t, site, mask, given)
+            it.events.written(t, site, *taken(args))
         made = op(it, args, site)
         if isinstance(made, Tensor):
             if it.events is not None and t.base is None:
@@ -105,6 +101,32 @@ def _on_constants(made: Tensor, t: Tensor, parts: list[Tensor], site: Site | Non
         made = tagged(made, *(tag for p in indices for tag in p.tags & LARGEST))
     apart = rows.has_rows(t) or not any(map(rows.has_rows, parts))
     return rows.blended(made, site, not apart)
+
+
+_Taken = tuple[Value | None, Value | None, str]
+
+
+def _nothing(args: Args) -> _Taken:
+    return None, None, ""
+
+
+def _taken_at(args: Args, adds: bool = False) -> _Taken:
+    return *_placed(args), "is added to what it held" if adds or _accumulates(args) else ""
+
+
+_TAKEN: dict[Op, Callable[[Args], _Taken]] = {
+    scattered: _taken_at,
+    accumulated: partial(_taken_at, adds=True),
+    copy_shape: lambda args: (None, args.pos[1] if len(args.pos) > 1 else None, ""),
+    elementwise.masked: lambda args: (args.get(1, "mask"), None, ""),
+    **dict.fromkeys(
+        (broadcasting, added, scaled, subtracted, clamped, clamped_between), lambda args: (None, first(args), "")
+    ),
+}
+"""What an operation writes to its tensor when it works in place: where, what, and why nobody can tell what is there.
+
+See `Events.written`; of the others nothing is said, so that they write all of it.
+"""
 
 
 def filled_in(t: Tensor, value: Value) -> None:
