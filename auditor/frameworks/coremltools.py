@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from auditor import dims
+from auditor.answers import common
 from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.expressions.text import format_value
@@ -193,12 +194,11 @@ def _varies(bounds: Instance) -> bool | None:
     """
     low = _numbers(bounds.attrs.get("lower_bound", Const(1)))
     high = _numbers(bounds.attrs.get("upper_bound", Const(-1)))
-    seen = {
+    return common(
         a != b if isinstance(a, int) and isinstance(b, int) else a is not None and b is not None
         for a in low
         for b in high
-    }
-    return seen.pop() if len(seen) == 1 else None
+    )
 
 
 def _numbers(bound: Value) -> list[Dim | None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from auditor import operators
+from auditor.answers import common
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter, RaiseSignal
@@ -260,8 +261,7 @@ def _is_dynamic(v: Value) -> bool | None:
         case Const(value=None | int()):
             return False
         case Union(options=options):
-            seen = {_is_dynamic(o) for o in options}
-            return seen.pop() if len(seen) == 1 else None
+            return common([_is_dynamic(o) for o in options])
         case Unknown() | Num():
             return None
         case Instance(attrs={"max": Const(value=1)}):

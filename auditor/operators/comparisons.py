@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from auditor import dims
+from auditor.answers import every, opposite, some
 from auditor.joins import maybe_absent, same, union
 from auditor.objects.inheritance import class_lookup
 from auditor.operators.results import derived, unknown_from
@@ -91,10 +92,10 @@ def asked(result: Value, op: str, a: Value, b: Value) -> Value:
 def _compare(op: str, a: Value, b: Value) -> bool | None:
     if op in ("is", "is not"):
         result = identical(a, b)
-        return result if result is None or op == "is" else not result
+        return result if op == "is" else opposite(result)
     if op in ("in", "not in"):
         found = contains(b, a)
-        return found if found is None or op == "in" else not found
+        return found if op == "in" else opposite(found)
     if isinstance(a, Const) and isinstance(b, Const):
         try:
             return bool(COMPARE[op](a.value, b.value))
@@ -109,7 +110,7 @@ def _compare(op: str, a: Value, b: Value) -> bool | None:
         return _compare_plain(op, a, b)
     if op in ("==", "!="):
         result = _equal(a, b)
-        return result if result is None or op == "==" else not result
+        return result if op == "==" else opposite(result)
     return None
 
 
@@ -136,13 +137,11 @@ def _compare_dims(op: str, x: dims.Dim, y: dims.Dim) -> bool | None:
         case ">":
             return dims.less(y, x)
         case "<=":
-            r = dims.less(y, x)
-            return None if r is None else not r
+            return opposite(dims.less(y, x))
         case ">=":
-            r = dims.less(x, y)
-            return None if r is None else not r
-    r = dims.equal(x, y)
-    return r if r is None or op == "==" else not r
+            return opposite(dims.less(x, y))
+    equal = dims.equal(x, y)
+    return equal if op == "==" else opposite(equal)
 
 
 def _equal(a: Value, b: Value) -> bool | None:
@@ -165,15 +164,13 @@ def _equal(a: Value, b: Value) -> bool | None:
     if isinstance(a, Seq) and isinstance(b, Seq) and a.exact and b.exact:
         if a.kind != b.kind or len(a.items) != len(b.items):
             return False
-        parts = [_same_item(x, y) for x, y in zip(a.items, b.items, strict=True)]
-        return False if False in parts else None if None in parts else True
+        return every([_same_item(x, y) for x, y in zip(a.items, b.items, strict=True)])
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if a.rest is not None or b.rest is not None:
             return None
         if a.entries.keys() != b.entries.keys():
             return False if all(k[0] in ("str", "num") for k in (*a.entries, *b.entries)) else None
-        parts = [_same_item(a.entries[k][1], b.entries[k][1]) for k in a.entries]
-        return False if False in parts else None if None in parts else True
+        return every([_same_item(a.entries[k][1], b.entries[k][1]) for k in a.entries])
     if isinstance(a, Seq) and isinstance(b, Seq):
         return None if a.kind == b.kind else False
     if isinstance(a, Const) != isinstance(b, Const):
@@ -241,7 +238,5 @@ def contains(container: Value, item: Value) -> bool | None:
 
 
 def _among(values: Iterable[Value], closed: bool, item: Value) -> bool | None:
-    seen = [_same_item(v, item) for v in values]
-    if True in seen:
-        return True
-    return None if None in seen or not closed else False
+    found = some([_same_item(v, item) for v in values])
+    return found if found or closed else None

@@ -209,7 +209,7 @@ NATIVES: dict[str, Value] = {
     "math.inf": Const(math.inf),
     "json.loads": Native("json.loads", _json_loads),
     "json.load": Native("json.load", _json_loads),
-    "collections.OrderedDict": Native("dict", _ordered_dict),
+    "collections.OrderedDict": Native("collections.OrderedDict", _ordered_dict),
     "collections.defaultdict": Native("defaultdict", _defaultdict),
     "collections.Counter": Native("Counter", _counter),
     "collections.deque": Native("deque", _deque),
