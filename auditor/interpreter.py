@@ -267,7 +267,7 @@ class Interpreter:
         if test is not None and len(going) == 1:
             self.assumed.assume(test, going[0])
         with decided_by(test):
-            return self._merge(worlds, (), test if going == [True, False] else None)
+            return self.merge(worlds, (), test if going == [True, False] else None)
 
     def may_raise(self, error: RaiseSignal | str, contents: Contents | None = None) -> None:
         """Record what the code may raise here, where a `try` may catch it. `contents` differ from the current state."""
@@ -285,11 +285,15 @@ class Interpreter:
         worlds[-1] = (signal, worlds[-1][1])
         if len(worlds) == 1:
             return None if signal in consumed else signal
-        return self._merge(worlds, consumed)
+        return self.merge(worlds, consumed)
 
-    def _merge(
+    def merge(
         self, worlds: list[tuple[Signal, Contents]], consumed: tuple[Jump, ...], test: Value | None = None
     ) -> Signal:
+        """Join the worlds that go on, or whose signal is consumed, and hold the others: None.
+
+        Where none goes on, the last one does, with its signal.
+        """
         base: Contents = {key: (obj, obj.snapshot()) for _, c in worlds for key, (obj, _) in c.items()}
         on = [c for s, c in worlds if s is None or s in consumed]
         left = [(s, {**base, **c}) for s, c in worlds if not (s is None or s in consumed)]

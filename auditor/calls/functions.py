@@ -99,7 +99,7 @@ def call_function(it: Interpreter, f: Function, args: Args, site: Site | None) -
         if site is not None:
             it.stack.pop()
     if len(worlds) > 1 or worlds[0][1]:
-        it._merge([(None, c) for _, c in worlds], ())
+        it.merge([(None, c) for _, c in worlds], ())
     if frame.yields is not None:
         return frame.yields
     return join_all(s.value if isinstance(s, Return) else NONE for s, _ in worlds)

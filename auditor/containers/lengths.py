@@ -61,7 +61,7 @@ def _memo_length(value: Seq) -> Value:
 
 def integer(value: Value | None, default: int | None = None) -> int | None:
     """A concrete integer argument; `default` when it was not given."""
-    if not is_given(value):
-        return default
-    d = as_dim(value)
-    return d if isinstance(d, int) else None
+    d = as_dim(value) if value is not None else None
+    if isinstance(d, int):
+        return d
+    return None if is_given(value) else default
