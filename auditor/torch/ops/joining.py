@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from auditor import dims
 from auditor.containers.iteration import iterate
@@ -28,31 +29,29 @@ def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
     tensors = [as_tensor(v) for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
     known = [t for t in tensors if t is not None and t.shape is not None]
     if axis is None or not known:
-        unread = [t for t in tensors if t is not None] if source.rest is None else source.items
-        return unknown_tensor("cat() of tensors that are not known", site, *unread)
-    axis = shapes.normal(axis, max(len(t.shape or ()) for t in known))
-    if not source.exact or len(known) != len(source.items) or any(len(t.shape or ()) <= axis for t in known):
-        base = next((t for t in tensors if t is not None and t.shape is None), None)
-        if base is not None:
-            return unknown_tensor("cat() with a tensor that is not known", site, base, *known)
-        if len({len(t.shape or ()) for t in known}) > 1:
-            return unknown_tensor("cat() of tensors of several ranks", site)
-        each = shapes.broadcast([t.shape or () for t in known])
-        longer = any(dims.depends_on_query((t.shape or ())[axis]) for t in known)
-        made = result(shapes.replace(each, axis, dims.symbol(dims.Atom("cat", longer))), *known, site=None)
-        return rows.spread_out(made, *known)
-    total: Dim = 0
-    for t in known:
-        total = dims.add(total, (t.shape or ())[axis])
-    shape = list(known[0].shape or ())
-    for n in range(len(shape)):
-        for t in known[1:]:
-            if n != axis and n < len(t.shape or ()):
-                shape[n] = shapes.broadcast_dim(shape[n], (t.shape or ())[n])
-    made = result(shapes.replace(tuple(shape), axis, total), *known, site=None)
-    made.tags = made.tags | _moved(known, axis, made.shape)
-    made = rows.joined(made, [(t.shape or ())[axis] for t in known], site)
-    return rows.spread_out(rows.other(it, made, len(known) > 1 and dims.depends_on_query(total)), *known)
+        met = [t for t in tensors if t is not None] if source.rest is None else source.items
+        return unknown_tensor("cat() of tensors that are not known", site, *met)
+    given = [t.shape for t in known if t.shape is not None]
+    axis = shapes.normal(axis, max(map(len, given)))
+    if source.exact and len(known) == len(source.items) and all(axis < len(s) for s in given):
+        return _cat_of(it, known, given, axis, site)
+    unread = [t for t in tensors if t is not None and t.shape is None][:1]
+    if unread:
+        return unknown_tensor("cat() with a tensor that is not known", site, *unread, *known)
+    if len(set(map(len, given))) > 1:
+        return unknown_tensor("cat() of tensors of several ranks", site)
+    length = dims.symbol(dims.Atom("cat", any(dims.depends_on_query(s[axis]) for s in given)))
+    return rows.spread_out(result(shapes.replace(shapes.broadcast(given), axis, length), *known), *known)
+
+
+def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], axis: int, site: Site) -> Tensor:
+    """Tensors of the shapes `given`, as many as there are, one behind another along an axis that all of them have."""
+    lengths = [s[axis] for s in given]
+    total = reduce(dims.add, lengths)
+    made = result(shapes.broadcast([shapes.replace(s, axis, total) for s in given]), *tensors)
+    made.tags = made.tags | _moved(tensors, axis, made.shape)
+    made = rows.joined(made, lengths, site)
+    return rows.spread_out(rows.other(it, made, len(tensors) > 1 and dims.depends_on_query(total)), *tensors)
 
 
 def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset[str]:
