@@ -17,7 +17,7 @@ def some(answers: Iterable[bool | None]) -> bool | None:
     return True if True in seen else None if None in seen else False
 
 
-def opposite(answer: bool | None) -> bool | None:
+def negated(answer: bool | None) -> bool | None:
     """`not`."""
     return None if answer is None else not answer
 

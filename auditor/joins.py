@@ -362,9 +362,14 @@ def maybe_absent(v: Value) -> bool:
     return isinstance(v, Union) and any(isinstance(o, Absent) for o in v.options)
 
 
+def options_present(v: Value) -> list[Value]:
+    """What a value may be on the ways on which it is there."""
+    return [o for o in v.options if not isinstance(o, Absent)] if isinstance(v, Union) else [v]
+
+
 def present(v: Value) -> Value:
-    """The value where it is there."""
-    return union(o for o in v.options if not isinstance(o, Absent)) if isinstance(v, Union) else v
+    """The value where it is there: the ways without it would raise."""
+    return union(options_present(v)) if maybe_absent(v) else v
 
 
 def guarded(value: Value, test: Value | None, when: Value, otherwise: Value) -> Value:

@@ -11,7 +11,7 @@ from auditor.containers.iteration import iterate
 from auditor.containers.lengths import length
 from auditor.containers.unpacking import unpack
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, union
+from auditor.joins import options_present, union
 from auditor.loops import mapped
 from auditor.places import Site, here
 from auditor.values import (
@@ -53,9 +53,7 @@ def _sequence(kind: str) -> Callable[[Interpreter, Args, Site | None], Value]:
 def _each_length(it: Interpreter, args: Args, kind: str, site: Site) -> Value | None:
     """The list or tuple of each option, when they are known and of different lengths: joined, they would not be."""
     given = args.pos[0]
-    parts = (
-        [iterate(it, o, site) for o in given.options if not isinstance(o, Absent)] if isinstance(given, Union) else []
-    )
+    parts = [iterate(it, o, site) for o in options_present(given)] if isinstance(given, Union) else []
     if not all(p.exact for p in parts) or len({len(p.items) for p in parts}) < 2:
         return None
     return union(Seq(kind, list(p.items), places=p.places or (site,), flags=given.flags | p.flags) for p in parts)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from auditor import dims
-from auditor.answers import every, opposite, some
+from auditor.answers import every, negated, some
 from auditor.joins import maybe_absent, same, union
 from auditor.objects.inheritance import class_lookup
 from auditor.operators.results import derived, unknown_from
@@ -92,10 +92,10 @@ def asked(result: Value, op: str, a: Value, b: Value) -> Value:
 def _compare(op: str, a: Value, b: Value) -> bool | None:
     if op in ("is", "is not"):
         result = identical(a, b)
-        return result if op == "is" else opposite(result)
+        return result if op == "is" else negated(result)
     if op in ("in", "not in"):
         found = contains(b, a)
-        return found if op == "in" else opposite(found)
+        return found if op == "in" else negated(found)
     if isinstance(a, Const) and isinstance(b, Const):
         try:
             return bool(COMPARE[op](a.value, b.value))
@@ -110,7 +110,7 @@ def _compare(op: str, a: Value, b: Value) -> bool | None:
         return _compare_plain(op, a, b)
     if op in ("==", "!="):
         result = _equal(a, b)
-        return result if op == "==" else opposite(result)
+        return result if op == "==" else negated(result)
     return None
 
 
@@ -137,11 +137,11 @@ def _compare_dims(op: str, x: dims.Dim, y: dims.Dim) -> bool | None:
         case ">":
             return dims.less(y, x)
         case "<=":
-            return opposite(dims.less(y, x))
+            return negated(dims.less(y, x))
         case ">=":
-            return opposite(dims.less(x, y))
+            return negated(dims.less(x, y))
     equal = dims.equal(x, y)
-    return equal if op == "==" else opposite(equal)
+    return equal if op == "==" else negated(equal)
 
 
 def _equal(a: Value, b: Value) -> bool | None:
