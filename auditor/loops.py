@@ -246,12 +246,9 @@ def _is_part(parts: Parts, obj: Any) -> bool:
 
 def _kept_before(parts: Parts, unseen: Unseen) -> bool:
     """Whether a name that the loop can read, and does not bind anew, already has an element of the list or a part."""
-    env = unseen.env if parts else None
-    while env is not None and env.module is None:
-        if _keeps(parts, env, env.names, unseen):
-            return True
-        env = env.parent
-    return False
+    if not parts or unseen.env is None:
+        return False
+    return any(_keeps(parts, env, env.names, unseen) for env in unseen.env.scopes())
 
 
 def _replaced(it: Interpreter, obj: Any, content: Any, items: list[Value]) -> tuple[list[Value], None] | None:

@@ -24,7 +24,7 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
         case Mapping():
             if value.rest is not None:
                 return value.rest.child(".len", "int")
-            maybe = [v for _, v in value.entries.values() if maybe_absent(v)]
+            maybe = list(filter(maybe_absent, value.values()))
             if maybe:
                 return operators.unknown_from("the length of a dict whose entries depend", "int", *maybe, name="len")
             return Const(len(value.entries), places=value.places, flags=value.flags)

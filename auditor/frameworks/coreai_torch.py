@@ -250,7 +250,7 @@ def _pinned(it: Interpreter, query: Fact[Query], given: Value, site: Site) -> Fa
     place = site.place("compiled for these shapes only")
     places = tuple(dict.fromkeys((*query.evidence, place, *(p.place() for p in given.places))))
     widths: set[int] = set()
-    configs = [v for _, v in given.entries.values()] if isinstance(given, Mapping) else []
+    configs = given.values() if isinstance(given, Mapping) else []
     # one that only some rounds of a loop have made counts: the graph is compiled for no other
     for config in (c for v in configs for c in (v.options if isinstance(v, Union) else (v,)) if type(c) is not Absent):
         entries = [(text_of(k) or "", v) for k, v in config.entries.values()] if isinstance(config, Mapping) else []

@@ -181,7 +181,7 @@ def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _decomposed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`program.run_decompositions(table)`: what a function of the script's own makes of an operator is not followed."""
     program, table = args.pos[0], args.get(1, "decomp_table")
-    made = [v for _, v in table.entries.values()] if isinstance(table, Mapping) else []
+    made = table.values() if isinstance(table, Mapping) else []
     made += list(table.assigned.values()) if isinstance(table, Unknown) else []
     own = next((v for v in made if isinstance(v, Function)), None)
     if own is not None and isinstance(program, Instance):

@@ -57,7 +57,7 @@ def _keys(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _values(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
-    values = [_maybe(v, present(v)) for _, v in obj.entries.values()]
+    values = [_maybe(v, present(v)) for v in obj.values()]
     return Seq("list", values, obj.rest, places=obj.places, flags=obj.flags)
 
 
@@ -86,7 +86,7 @@ def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _popitem(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
     it.heap.touch(obj)
-    if obj.rest is None and not any(maybe_absent(v) for _, v in obj.entries.values()):
+    if obj.rest is None and not any(map(maybe_absent, obj.values())):
         if not obj.entries:
             raise RaiseSignal("KeyError")
         last = next(reversed(obj.entries))

@@ -78,6 +78,9 @@ class Mapping(Value):
     def restore(self, content: tuple[dict[Key, tuple[Value, Value]], Unknown | None]) -> None:
         self.entries, self.rest = dict(content[0]), content[1]
 
+    def values(self) -> list[Value]:
+        return [value for _, value in self.entries.values()]
+
     def get(self, name: str) -> Value | None:
         found = self.entries.get(("str", name))
         return found[1] if found else None

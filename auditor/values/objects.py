@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,13 @@ class Env:
     module: Module | None = None
     redirect: dict[str, Env] = field(default_factory=dict)
     born: int = field(default_factory=serial, kw_only=True, repr=False)
+
+    def scopes(self) -> Iterator[Env]:
+        """This scope and those around it that a function has: that of the module is none of them."""
+        scope: Env | None = self
+        while scope is not None and scope.module is None:
+            yield scope
+            scope = scope.parent
 
     def snapshot(self) -> dict[str, Value]:
         return dict(self.names)

@@ -40,7 +40,7 @@ def _sequential_init(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = self_of(args)
     items = list(args.pos[1:])
     if len(items) == 1 and isinstance(items[0], Mapping):
-        items = [v for _, v in items[0].entries.values()]
+        items = items[0].values()
     it.heap.touch(obj)
     obj.payload = Seq("list", items, args.more)
     return NONE
