@@ -149,7 +149,6 @@ class Interpreter:
     max_steps: int = MAX_STEPS
     conditions: frozenset[str] = NO_FLAGS
     stack: list[Site] = field(default_factory=list)
-    failed_imports: dict[str, Site] = field(default_factory=dict)
     flag_table: dict[str, Any] = field(default_factory=dict)
     literals: dict[int, Value] = field(default_factory=dict)
     exhausted: Unknown | None = None

@@ -26,8 +26,7 @@ def make_function(it: Interpreter, node: cst.FunctionDef | cst.Lambda, name: str
         assert env.parent is not None
         env = env.parent
     generator = isinstance(node, cst.FunctionDef) and "yield" in frame.statement.text and _yields(node.body)
-    is_async = isinstance(node, cst.FunctionDef) and node.asynchronous is not None
-    return Function(name, node, env, defaults, site=frame.statement.site(node), generator=generator, is_async=is_async)
+    return Function(name, node, env, defaults, site=frame.statement.site(node), generator=generator)
 
 
 _yielding: dict[int, tuple[Any, bool]] = {}

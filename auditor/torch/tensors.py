@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from auditor import dims, operators
+from auditor import dims
 from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
@@ -148,7 +148,7 @@ def size(value: Value) -> Dim | None:
     if isinstance(value, Tensor) and value.data is not None:
         return size(value.data)
     if isinstance(value, Tensor):
-        return dims.symbol(dims.Atom("item", operators.depends_on_query(value), WRAPS in value.tags))
+        return dims.symbol(dims.Atom("item", wraps=WRAPS in value.tags))
     return None
 
 

@@ -85,7 +85,6 @@ class Function(Value):
     generator: bool = False
     manages: bool = False
     wrapped: Unknown | None = None
-    is_async: bool = False
     setter: Function | None = None
     attributes: dict[str, Value] = field(default_factory=dict)
 
