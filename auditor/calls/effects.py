@@ -53,7 +53,7 @@ def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
             if m.taint is None:
                 it.heap.touch(m)
                 m.taint = cause
-    elif isinstance(v, Class) and any(c is MODULE for c in mro(v)):
+    elif isinstance(v, Class) and MODULE in mro(v):
         it.poison = it.poison or cause  # it may have another `forward` now
     elif isinstance(v, Instance):
         if isinstance(v.cls, NativeClass) and v.cls.name.startswith(_PROGRAMS) and v.taint is None:

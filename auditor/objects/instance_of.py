@@ -78,7 +78,7 @@ def is_subclass(cls: Value, wanted: Value) -> bool | None:
     if isinstance(wanted, Union):
         return common(is_subclass(cls, w) for w in wanted.options)
     order, python, asked = mro(cls), _python_class(cls), _python_class(wanted)
-    if asked is object or any(c is wanted for c in order):
+    if asked is object or wanted in order:
         return True
     if isinstance(python, type) and isinstance(asked, type):
         return issubclass(python, asked)

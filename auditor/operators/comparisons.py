@@ -33,7 +33,6 @@ from auditor.values import (
     Unknown,
     Value,
     as_dim,
-    is_none,
     text_of,
 )
 
@@ -53,9 +52,7 @@ def identical(a: Value, b: Value) -> bool | None:
     if isinstance(a, Const) and isinstance(b, Const):
         return type(a.value) is type(b.value) and bool(a.value == b.value)
     for x, y in ((a, b), (b, a)):
-        if isinstance(x, Const) and isinstance(y, _SOLID):
-            return False
-        if (isinstance(y, (External, ExternalObject)) or (isinstance(y, Unknown) and y.typed)) and is_none(x):
+        if isinstance(x, Const) and (isinstance(y, _SOLID) or (x.value is None and _is_something(y))):
             return False
     if isinstance(a, External) and isinstance(b, External):
         return a.dotted == b.dotted
@@ -64,6 +61,11 @@ def identical(a: Value, b: Value) -> bool | None:
     if isinstance(a, _SOLID) and isinstance(b, _SOLID):
         return a is b or (isinstance(a, Seq) and same(a, b))
     return True if a is b else None
+
+
+def _is_something(v: Value) -> bool:
+    """Whether a value that nobody knows is surely not `None`."""
+    return isinstance(v, (External, ExternalObject)) or (isinstance(v, Unknown) and v.typed)
 
 
 def compare(op: str, a: Value, b: Value) -> Value:

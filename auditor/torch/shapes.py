@@ -24,7 +24,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:
-    rank = max(len(s) for s in shapes)
+    rank = max(map(len, shapes))
     out: list[Dim] = [1] * rank
     for s in shapes:
         padded = (1,) * (rank - len(s)) + tuple(s)
