@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.assumptions import Assumptions
 from auditor.command_lines import CommandLines
-from auditor.heap import Contents, Heap
+from auditor.heap import Contents, Heap, current
 from auditor.joins import decided_by, guarded, join_all, join_contents
 from auditor.modules import Statement
 from auditor.operators import truth
@@ -252,7 +252,7 @@ class Interpreter:
                 found = self.heap.release(mark)
                 found[-1] = (signal, found[-1][1])
             frame = self.heap.frames.pop()
-            now: Contents = {key: (obj, obj.snapshot()) for key, (obj, _) in frame.items()}
+            now = current(frame)
             if failed is not None:
                 errors.append((failed, now))
             worlds += [(s, {**now, **c}) for s, c in found]
@@ -293,7 +293,7 @@ class Interpreter:
 
         Where none goes on, the last one does, with its signal.
         """
-        base: Contents = {key: (obj, obj.snapshot()) for _, c in worlds for key, (obj, _) in c.items()}
+        base = current({key: entry for _, c in worlds for key, entry in c.items()})
         on = [c for s, c in worlds if s is None or s in consumed]
         left = [(s, {**base, **c}) for s, c in worlds if not (s is None or s in consumed)]
         if on:

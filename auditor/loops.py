@@ -10,7 +10,7 @@ import libcst as cst
 
 from auditor.containers.lengths import length
 from auditor.containers.reading import repetition
-from auditor.heap import Contents
+from auditor.heap import Contents, current
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, Interpreter, RaiseSignal, Signal
 from auditor.joins import join_contents, same
 from auditor.loop_names import NOTHING, Loop, LoopNames, loop_names
@@ -190,7 +190,7 @@ def _run_round(it: Interpreter, items: list[Value], body: Callable[[Value], Sign
         it.assumed = outer
     worlds = it.heap.release(mark)
     frame = it.heap.frames.pop()
-    changed: Contents = {key: (obj, obj.snapshot()) for key, (obj, _) in frame.items()}
+    changed = current(frame)
     it.heap.undo(frame)
     return _Round(signal, failed, changed, [(s, {**changed, **c}) for s, c in worlds[:-1]], inner.reached, inner.mixed)
 
