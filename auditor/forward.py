@@ -16,8 +16,8 @@ from auditor.rounds import Parts
 from auditor.torch.events import Events, Example
 from auditor.torch.modules import call_module, walk
 from auditor.torch.rows import parts, unblended
-from auditor.torch.tags import INPUT
 from auditor.values import Args, Instance, Mapping, Seq, Star, Storage, Tensor, Union, Unknown, Value, text_of
+from auditor.values.tags import INPUT
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from auditor import config, dims, exits, natives
 from auditor.cli import cli, main
 from auditor.frameworks import executorch
 from auditor.torch.ops import products
-from auditor.torch.tags import BLENDED
 from auditor.values import Args, Tensor
+from auditor.values.tags import BLENDED
 from reports.formats import FORMATS
 from reports.rule_page import index, titles
 from tests.auditor.support import EXPORTER, graph_of, scan_text

@@ -14,7 +14,6 @@ from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.events import wraps_at
 from auditor.torch.ops.writes import filled_in
-from auditor.torch.tags import MOVED
 from auditor.values import (
     NO_FLAGS,
     Args,
@@ -32,6 +31,7 @@ from auditor.values import (
     key_of,
     text_of,
 )
+from auditor.values.tags import MOVED
 
 
 def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) -> None:

@@ -27,7 +27,6 @@ from auditor.sinks import Export
 from auditor.torch.layers import Forward, Shaper, attribute, layer
 from auditor.torch.ops.products import attended
 from auditor.torch.rows import blended
-from auditor.torch.tags import ONE_ROW
 from auditor.torch.tensors import as_tensor, result, size, sizes, unknown_tensor
 from auditor.values import (
     FALSE,
@@ -49,6 +48,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from auditor.values.tags import ONE_ROW
 from rules.facts import Fact, GraphFacts, Query
 
 

@@ -16,8 +16,8 @@ from auditor.objects.inheritance import mro
 from auditor.roles import LOGIT_NAMES, carried, comes_back, is_logits_name, no_logits_name, words
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
-from auditor.torch.tags import BLENDED, INPUT, LARGEST, MIXED, NOT_THE_QUERYS
 from auditor.values import Instance, Tensor, Union, Unknown, Value
+from auditor.values.tags import BLENDED, INPUT, LARGEST, MIXED, NOT_THE_QUERYS
 from rules.facts import Fact, Logits, Place
 
 

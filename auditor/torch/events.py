@@ -10,7 +10,6 @@ from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
 from auditor.torch.rows import has_rows, is_mask, root
-from auditor.torch.tags import BLENDED, COPY, FLOORED, INPUT, MIXED, MOVED, ONE_PLACE, PICKED, WRAPS
 from auditor.values import (
     Const,
     Num,
@@ -25,6 +24,7 @@ from auditor.values import (
     merge_places,
     serial,
 )
+from auditor.values.tags import BLENDED, COPY, FLOORED, INPUT, MIXED, MOVED, ONE_PLACE, PICKED, WRAPS
 from rules.facts import Role
 
 Example = Mapping[dims.Atom, int]

@@ -9,9 +9,9 @@ from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.events import in_one_place, wraps_at
 from auditor.torch.shapes import Shape, broadcast, slice_length
-from auditor.torch.tags import BEHIND, GROWN, MOVED, ONE_PLACE, WRAPS
 from auditor.torch.tensors import result, size, unknown_tensor
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered, is_none
+from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, WRAPS
 
 
 def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:

@@ -13,7 +13,6 @@ from auditor.torch.modules import MODULE
 from auditor.torch.ops import convolution, elementwise, normalization, views
 from auditor.torch.ops.op import Op
 from auditor.torch.shapes import Shape
-from auditor.torch.tags import OWN, TOKENS
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
 from auditor.values import (
     NONE,
@@ -30,6 +29,7 @@ from auditor.values import (
     number,
     text_of,
 )
+from auditor.values.tags import OWN, TOKENS
 
 Forward = Callable[[Interpreter, Instance, Args, "Site | None"], Value]
 Shaper = Callable[[Instance], dict[str, tuple[Dim, ...] | None]]

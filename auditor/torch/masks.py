@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from auditor.dims import Poly, is_query
-from auditor.torch.tags import ACROSS, ALIKE, COARSE, SCORES, UNMASKED, WEIGHTS, WEIGHTS_ACROSS
 from auditor.values import NO_FLAGS, Tensor
+from auditor.values.tags import ACROSS, ALIKE, COARSE, SCORES, UNMASKED, WEIGHTS, WEIGHTS_ACROSS
 
 WEIGHED = {SCORES: WEIGHTS, ACROSS: WEIGHTS_ACROSS}
 _SHOWING = frozenset({ALIKE, COARSE})

@@ -13,8 +13,8 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.torch import shapes
 from auditor.torch.events import is_layer
-from auditor.torch.tags import BLENDED, MOVED, PICKED, WRAPS
 from auditor.values import Const, Num, Pick, Tensor, Unknown, Value, serial
+from auditor.values.tags import BLENDED, MOVED, PICKED, WRAPS
 
 NUMBERS = Pick("numbers")
 """0, 1, 2, ... along one axis."""

@@ -18,7 +18,9 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.masks import alike, coarse, scores_across
 from auditor.torch.shapes import Shape, normal
-from auditor.torch.tags import (
+from auditor.torch.tensors import tagged
+from auditor.values import Const, Seq, Tensor, Union, Value, merge_places
+from auditor.values.tags import (
     ACROSS,
     ALIKE,
     BEHIND,
@@ -39,8 +41,6 @@ from auditor.torch.tags import (
     WEIGHTS_ACROSS,
     WIDE,
 )
-from auditor.torch.tensors import tagged
-from auditor.values import Const, Seq, Tensor, Union, Value, merge_places
 
 _WRITTEN = frozenset({OTHER, FLIPPED, BLENDED, INPUT})
 _NUMBERS = ("int", "uint", "bool")

@@ -11,7 +11,6 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.masks import still_unmasked
 from auditor.torch.shapes import Shape
-from auditor.torch.tags import OF_ALL, OWN, WRAPS
 from auditor.values import (
     NO_FLAGS,
     Args,
@@ -29,6 +28,7 @@ from auditor.values import (
     is_none,
     merge_places,
 )
+from auditor.values.tags import OF_ALL, OWN, WRAPS
 
 
 def result(

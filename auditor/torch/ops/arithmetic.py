@@ -10,7 +10,6 @@ from auditor.places import Site
 from auditor.torch import placing, rows, shapes
 from auditor.torch.ops.products import matmul
 from auditor.torch.shapes import Shape
-from auditor.torch.tags import CHOSEN, FLOORED, MIXED, WRAPS
 from auditor.torch.tensors import as_tensor, is_scalar, result, tagged, unknown_tensor
 from auditor.values import (
     NONE,
@@ -26,6 +25,7 @@ from auditor.values import (
     is_given,
     text_of,
 )
+from auditor.values.tags import CHOSEN, FLOORED, MIXED, WRAPS
 
 
 def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.ops.op import Op, first
-from auditor.torch.tags import CHOSEN, COPY
 from auditor.torch.tensors import dtype_of, result, size, unknown_tensor
 from auditor.values import NONE, Args, External, Tensor, Value, altered, serial
+from auditor.values.tags import CHOSEN, COPY
 
 
 def one_hot(it: Interpreter, args: Args, site: Site | None) -> Value:

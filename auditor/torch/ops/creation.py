@@ -12,7 +12,6 @@ from auditor.torch.masks import alike
 from auditor.torch.ops.op import Op, first
 from auditor.torch.placing import NUMBERS
 from auditor.torch.shapes import Shape
-from auditor.torch.tags import WRAPS
 from auditor.torch.tensors import (
     as_tensor,
     dtype_of,
@@ -39,6 +38,7 @@ from auditor.values import (
     merge_flags,
     merge_places,
 )
+from auditor.values.tags import WRAPS
 
 
 def filled(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -11,9 +11,9 @@ from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.masks import WEIGHED, still_unmasked
 from auditor.torch.ops.op import first
-from auditor.torch.tags import ALIKE, FLOORED, MOVED, UNMASKED, WRAPS
 from auditor.torch.tensors import dtype_of, result, tagged, unknown_tensor
 from auditor.values import NO_FLAGS, Args, Tensor, Value
+from auditor.values.tags import ALIKE, FLOORED, MOVED, UNMASKED, WRAPS
 
 _TensorOp = Callable[[Interpreter, Args, "Site | None"], Tensor]
 

@@ -15,9 +15,9 @@ from auditor.torch import rows, shapes
 from auditor.torch.events import is_layer
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
-from auditor.torch.tags import GROWN, MOVED, WRAPS
 from auditor.torch.tensors import as_tensor, result, size, sizes, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Star, Tensor, Value
+from auditor.values.tags import GROWN, MOVED, WRAPS
 
 
 def cat(it: Interpreter, args: Args, site: Site | None) -> Value:

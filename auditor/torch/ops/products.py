@@ -8,9 +8,9 @@ from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
-from auditor.torch.tags import SCORES, TOKENS
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Seq, Tensor, Value, is_given, merge_places, text_of
+from auditor.values.tags import SCORES, TOKENS
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:

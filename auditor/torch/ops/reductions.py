@@ -10,9 +10,9 @@ from auditor.torch import rows, shapes
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
-from auditor.torch.tags import ARGMAX
 from auditor.torch.tensors import as_tensor, dtype_of, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given
+from auditor.values.tags import ARGMAX
 
 
 def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -11,9 +11,9 @@ from auditor.torch import rows, shapes
 from auditor.torch.events import in_one_place, wraps_at
 from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed
-from auditor.torch.tags import ONE_PLACE, WRAPS
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, number
+from auditor.values.tags import ONE_PLACE, WRAPS
 
 
 def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:

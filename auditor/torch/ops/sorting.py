@@ -9,9 +9,9 @@ from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
-from auditor.torch.tags import ARGMAX, CHOSEN, TOPK
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Value, altered
+from auditor.values.tags import ARGMAX, CHOSEN, TOPK
 
 
 def topk(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -6,9 +6,9 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.ops.op import first
-from auditor.torch.tags import WRAPS
 from auditor.torch.tensors import dim_value, shape_value
 from auditor.values import Args, Const, Unknown, Value, number
+from auditor.values.tags import WRAPS
 
 
 def item(it: Interpreter, args: Args, site: Site | None) -> Value:

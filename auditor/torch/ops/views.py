@@ -10,9 +10,9 @@ from auditor.torch import rows, shapes
 from auditor.torch.ops.conversions import view_of
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
-from auditor.torch.tags import MIXED, ONE_ROW
 from auditor.torch.tensors import result, sizes, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Num, Seq, Tensor, Union, Unknown, Value
+from auditor.values.tags import MIXED, ONE_ROW
 
 
 def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:

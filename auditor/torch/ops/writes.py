@@ -13,9 +13,9 @@ from auditor.torch.events import wraps_at
 from auditor.torch.ops import elementwise
 from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, scaled, subtracted
 from auditor.torch.ops.op import Op, first
-from auditor.torch.tags import INPUT, LARGEST, MIXED, MOVED, UNMASKED
 from auditor.torch.tensors import is_scalar, result, tagged
 from auditor.values import NONE, Args, Const, Seq, Tensor, Unknown, Value, altered
+from auditor.values.tags import INPUT, LARGEST, MIXED, MOVED, UNMASKED
 
 
 def in_place(op: Op) -> Op:
