@@ -7,7 +7,6 @@ from typing import Any
 
 from auditor import dims
 from auditor.assumptions import Assumptions
-from auditor.containers.iteration import iterate
 from auditor.dims import Atom, Dim
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
 from auditor.places import Site
@@ -206,6 +205,3 @@ _atoms: dict[str, Atom] = {}
 
 def _named(label: str) -> Atom:
     return _atoms.setdefault(label, Atom(label, minimum=2, flexible=True))
-
-
-__all__ = ["Input", "Outcome", "evaluate", "iterate", "query_dim", "symbolic"]

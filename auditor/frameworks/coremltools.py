@@ -10,7 +10,7 @@ from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.expressions.text import format_value
 from auditor.frameworks import mil
-from auditor.frameworks.coreai_torch import Staged, declared_inputs, family_of
+from auditor.frameworks.exports import Staged, declared_inputs, family_of
 from auditor.frameworks.records import record
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, called, forward_of, parameter_names

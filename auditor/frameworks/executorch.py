@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
-from auditor.frameworks.coreai_torch import Staged, exported
+from auditor.frameworks.exports import Staged, exported
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
