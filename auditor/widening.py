@@ -23,6 +23,7 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    each_once,
     merge_places,
     origins,
 )
@@ -38,7 +39,7 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
         grown = tuple(new[0][len(old[0]) :])
         # in its first round a loop has not met its own items: those of the list are of an earlier loop
         if any(isinstance(g, Star) for g in grown) or (attempt and any(isinstance(o, Star) for o in old[0])):
-            each = [i for g in grown for i in (g.items if isinstance(g, Star) else (g,))]
+            each = each_once(grown)
             if not attempt or not old[0]:
                 return [*old[0], *(Star((i,)) for i in each)], new[1]
             seen = [i for o in old[0] if isinstance(o, Star) for i in o.items]

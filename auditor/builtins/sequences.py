@@ -27,6 +27,7 @@ from auditor.values import (
     Unknown,
     Value,
     as_dim,
+    each_once,
     merge_flags,
     origins,
 )
@@ -140,7 +141,7 @@ def _any_item(source: Seq, position: int, site: Site) -> Value:
     head = source.items[: position + 1]
     if len(head) > position and not any(isinstance(i, Star) for i in head):
         return head[position]
-    options = [v for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    options = each_once(source.items)
     if source.rest is not None or not options:
         return (
             source.rest.child(f"[{position}]")
@@ -175,7 +176,7 @@ def _next(it: Interpreter, args: Args, site: Site | None) -> Value:
         if default is None:
             raise RaiseSignal("StopIteration")
         return default
-    options = [v for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    options = each_once(source.items)
     if source.rest is not None:
         options.append(source.rest.child("[0]"))
     return union([*options, default] if default is not None else options)

@@ -28,6 +28,7 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    each_once,
     key_of,
     text_of,
 )
@@ -146,10 +147,9 @@ def repetition(obj: Seq) -> Star | None:
 
 def _distinct(obj: Seq) -> list[Value]:
     out: list[Value] = []
-    for i in obj.items:
-        for v in i.items if isinstance(i, Star) else (i,):
-            if all(v is not o for o in out):
-                out.append(v)
+    for v in each_once(obj.items):
+        if all(v is not o for o in out):
+            out.append(v)
     return out
 
 

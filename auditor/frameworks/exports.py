@@ -14,7 +14,19 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.roles import is_cache_name
 from auditor.sinks import Export
-from auditor.values import Args, Class, Const, Instance, NativeClass, Seq, Star, Union, Unknown, Value, text_of
+from auditor.values import (
+    Args,
+    Class,
+    Const,
+    Instance,
+    NativeClass,
+    Seq,
+    Union,
+    Unknown,
+    Value,
+    each_once,
+    text_of,
+)
 from rules.facts import Fact
 
 
@@ -59,8 +71,7 @@ def _each_set(program: Value) -> list[Value]:
 def _first_cache(names: Value | None) -> Value | None:
     """The first name of a cache among the input names: its place says where it was declared."""
     items = names.items if isinstance(names, Seq) else []
-    flat = [v for i in items for v in (i.items if isinstance(i, Star) else (i,))]
-    return next((v for v in flat if is_cache_name(text_of(v) or "")), names)
+    return next((v for v in each_once(items) if is_cache_name(text_of(v) or "")), names)
 
 
 def family_of(modules: Sequence[Value]) -> str:

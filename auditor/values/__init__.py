@@ -7,7 +7,7 @@ environments are mutable and journaled by `auditor.heap`; everything else is imm
 from __future__ import annotations
 
 from auditor.values.base import NO_FLAGS, Test, Value, altered, merge_flags, merge_places, origins, serial
-from auditor.values.containers import Key, Mapping, Seq, Star
+from auditor.values.containers import Key, Mapping, Seq, Star, each_once
 from auditor.values.objects import (
     Args,
     Bound,
@@ -65,6 +65,7 @@ __all__ = [
     "Value",
     "altered",
     "as_dim",
+    "each_once",
     "is_given",
     "is_none",
     "key_of",

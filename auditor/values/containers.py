@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,11 @@ class Star(Value):
     items: tuple[Value, ...]
     count: Dim | None = None
     replaced: tuple[Value, Value, tuple[Value, ...]] | None = field(default=None, repr=False)
+
+
+def each_once(items: Iterable[Value]) -> list[Value]:
+    """Items of a sequence, those that are repeated once."""
+    return [one for i in items for one in (i.items if isinstance(i, Star) else (i,))]
 
 
 @dataclass(slots=True, eq=False)

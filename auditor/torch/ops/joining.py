@@ -16,7 +16,7 @@ from auditor.torch.events import is_layer
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, result, size, sizes, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Star, Tensor, Value
+from auditor.values import NONE, Args, Const, Tensor, Value, each_once
 from auditor.values.tags import GROWN, MOVED, WRAPS
 
 
@@ -26,7 +26,7 @@ def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
     if parts is None or site is None:
         return unknown_tensor("cat() of tensors that are not known", site)
     source = iterate(it, parts, site)
-    tensors = [as_tensor(v) for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    tensors = [as_tensor(v) for v in each_once(source.items)]
     known = [t for t in tensors if t is not None and t.shape is not None]
     if axis is None or not known:
         met = [t for t in tensors if t is not None] if source.rest is None else source.items
@@ -75,7 +75,7 @@ def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
     if parts is None or site is None or axis is None:
         return unknown_tensor("stack() of tensors that are not known", site)
     source = iterate(it, parts, site)
-    options = [as_tensor(v) for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    options = [as_tensor(v) for v in each_once(source.items)]
     known = [t for t in options if t is not None and t.shape is not None]
     if not known or len(known) != len(options) or source.rest is not None:
         return unknown_tensor("stack() of tensors that are not known", site, *[t for t in options if t is not None])
