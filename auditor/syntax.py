@@ -9,6 +9,8 @@ from typing import Any
 
 import libcst as cst
 
+from auditor.memo import by_identity
+
 _SPACE = ("whitespace", "leading", "trailing", "lines", "header", "footer", "comma", "dot", "equal", "lpar", "rpar")
 
 
@@ -60,17 +62,6 @@ def _fields(kind: type) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if not f.name.startswith(_SPACE))
 
 
-_yielding: dict[int, tuple[Any, bool]] = {}
-
-
-def yields(body: Any) -> bool:
-    """`contains_yield`, which is looked up once for each body."""
-    found = _yielding.get(id(body))
-    if found is None or found[0] is not body:
-        found = _yielding[id(body)] = (body, contains_yield(body))
-    return found[1]
-
-
 def contains_yield(node: Any) -> bool:
     """Whether a statement of a function makes it a generator."""
     if isinstance(node, cst.Yield):
@@ -78,3 +69,7 @@ def contains_yield(node: Any) -> bool:
     if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
         return False
     return any(map(contains_yield, parts(node)))
+
+
+yields = by_identity(contains_yield)
+"""The same, looked up once for each body."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import maybe_absent, union
+from auditor.memo import by_identity
 from auditor.places import Site
 from auditor.values import Args, Const, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, as_dim, is_given, number
 
@@ -20,7 +19,11 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
             if value.exact:
                 return Const(len(value.items), places=value.places, flags=value.flags)
             count = value.count
-            return number(count, (value,)) if count is not None else _memo_length(value)
+            return (
+                number(count, (value,))
+                if count is not None
+                else _length_by(value.items[0] if value.items else value.rest, value)
+            )
         case Mapping():
             if value.rest is not None:
                 return value.rest.child(".len", "int")
@@ -45,18 +48,10 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
     return operators.unknown_from("the length of a value that is not known", "int", value)
 
 
-_lengths: dict[int, tuple[Any, Unknown]] = {}
-
-
-def _memo_length(value: Seq) -> Value:
-    first = value.items[0] if value.items else value.rest
-    found = _lengths.get(id(first))
-    if found is None or found[0] is not first:
-        found = _lengths[id(first)] = (
-            first,
-            Unknown("the length of a sequence of unknown length", "len", "int", places=value.places),
-        )
-    return found[1]
+@by_identity
+def _length_by(first: Value | None, value: Seq) -> Unknown:
+    """A length that nobody knows: the same for sequences that begin with the same item."""
+    return Unknown("the length of a sequence of unknown length", "len", "int", places=value.places)
 
 
 def integer(value: Value | None, default: int | None = None) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from auditor import dims
 from auditor.interpreter import Interpreter
+from auditor.memo import by_identity
 from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.masks import hides_nothing
@@ -39,15 +40,10 @@ def is_parameter(t: Tensor) -> bool:
     return t.base is not None and t.base.role == "parameter"
 
 
-_widths: dict[int, tuple[Tensor, dims.Dim]] = {}
-
-
+@by_identity
 def _width(weight: Tensor) -> dims.Dim:
     """How many outputs a layer has whose weight nobody knows: one number for one weight."""
-    found = _widths.get(id(weight))
-    if found is None or found[0] is not weight:
-        found = _widths[id(weight)] = (weight, dims.symbol(dims.Atom("weight.shape[0]")))
-    return found[1]
+    return dims.symbol(dims.Atom("weight.shape[0]"))
 
 
 def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
