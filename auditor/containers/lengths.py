@@ -19,11 +19,9 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
             if value.exact:
                 return Const(len(value.items), places=value.places, flags=value.flags)
             count = value.count
-            return (
-                number(count, (value,))
-                if count is not None
-                else _length_by(value.items[0] if value.items else value.rest, value)
-            )
+            if count is not None:
+                return number(count, (value,))
+            return _length_by(value.items[0] if value.items else value.rest, value)
         case Mapping():
             if value.rest is not None:
                 return value.rest.child(".len", "int")

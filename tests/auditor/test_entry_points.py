@@ -32,7 +32,7 @@ DISTRIBUTION = "kit-1.0.dist-info/entry_points.txt"
         ("elsewhere/pyproject.toml", "[project.scripts]\nkit = 'kit.cli:main'"),
     ],
 )
-def test_nothing_declared(tmp_path: Path, path: str, text: str) -> None:
+def test_a_declaration_that_cannot_be_used_declares_nothing(tmp_path: Path, path: str, text: str) -> None:
     assert console_scripts(FolderTree(write(tmp_path, {path: text}))) == {}
 
 
@@ -52,7 +52,7 @@ def test_not_utf_8(tmp_path: Path) -> None:
         ("kit.egg-info/entry_points.txt", "[console_scripts]\nkit.export=kit.cli:main\n"),
     ],
 )
-def test_declared(tmp_path: Path, path: str, text: str) -> None:
+def test_a_console_script_is_found_wherever_it_is_declared(tmp_path: Path, path: str, text: str) -> None:
     assert console_scripts(FolderTree(write(tmp_path, {path: text})))["kit.export"] == ("kit.cli", "main")
 
 
