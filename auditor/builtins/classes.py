@@ -25,6 +25,7 @@ from auditor.values import (
     Num,
     Pattern,
     Seq,
+    Tensor,
     Unknown,
     Value,
     text_of,
@@ -87,7 +88,10 @@ def _descriptor(kind: str) -> Callable[[Interpreter, Args, Site | None], Value]:
 
 
 def _id(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Const(id(args.pos[0]))
+    value = args.pos[0]
+    if isinstance(value, (Instance, Class, Function, Seq, Mapping, Tensor)):
+        return Const(id(value))
+    return operators.unknown_from("the address of a value", "int", value, name="id")
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
