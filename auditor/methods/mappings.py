@@ -10,7 +10,7 @@ from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.joins import join_all, maybe_absent, options_present, present, union
 from auditor.methods.items import ITEMS
 from auditor.places import Site
-from auditor.values import NONE, Args, Const, Mapping, Native, Seq, Star, Unknown, Value, key_of
+from auditor.values import NONE, TRUE, Args, Const, Mapping, Native, Seq, Star, Unknown, Value, key_of
 
 
 def _map(args: Args) -> Mapping:
@@ -84,13 +84,12 @@ def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _popitem(it: Interpreter, args: Args, site: Site | None) -> Value:
-    obj = _map(args)
+    obj, from_the_end = _map(args), operators.truth(args.get(1, "last") or TRUE)
     it.heap.touch(obj)
-    if obj.rest is None and not any(map(maybe_absent, obj.values())):
+    if obj.rest is None and from_the_end is not None and not any(map(maybe_absent, obj.values())):
         if not obj.entries:
             raise RaiseSignal("KeyError")
-        last = next(reversed(obj.entries))
-        name, value = obj.entries.pop(last)
+        name, value = obj.entries.pop(next(reversed(obj.entries) if from_the_end else iter(obj.entries)))
         return Seq("tuple", [name, value])
     obj.rest = operators.unknown_from("an item was taken out of a dict", "", obj)
     return obj.rest.child("[popitem]")

@@ -33,6 +33,7 @@ from auditor.values import (
     Unknown,
     Value,
     as_dim,
+    key_of,
     text_of,
 )
 
@@ -126,10 +127,24 @@ def _compare_plain(op: str, a: Seq, b: Seq) -> bool | None:
     x, y = ([i.value for i in s.items if isinstance(i, Const)] for s in (a, b))
     if len(x) != len(a.items) or len(y) != len(b.items) or a.rest is not None or b.rest is not None:
         return None
+    sets = a.kind in SETS and b.kind in SETS
     try:
-        return bool(COMPARE[op](x, y))
+        return bool(COMPARE[op](set(x), set(y)) if sets else COMPARE[op](x, y))
     except TypeError:
         return None
+
+
+SETS = frozenset({"set", "frozenset"})
+
+
+def _same_members(a: Seq, b: Seq) -> bool | None:
+    """Whether two sets are equal: in whatever order, and of whichever kind."""
+    if not (a.exact and b.exact):
+        return None
+    x, y = ({key_of(i) for i in s.items} for s in (a, b))
+    if all(k is not None and k[0] in ("str", "num") for k in x | y):
+        return x == y
+    return True if x == y and all(k is not None and k[0] in ("str", "num", "bool", "NoneType") for k in x) else None
 
 
 def _compare_dims(op: str, x: dims.Dim, y: dims.Dim) -> bool | None:
@@ -163,6 +178,8 @@ def _equal(a: Value, b: Value) -> bool | None:
         return _patterns_differ(s, t)
     if (s is None) != (t is None):
         return False
+    if isinstance(a, Seq) and isinstance(b, Seq) and a.kind in SETS and b.kind in SETS:
+        return _same_members(a, b)
     if isinstance(a, Seq) and isinstance(b, Seq) and a.exact and b.exact:
         if a.kind != b.kind or len(a.items) != len(b.items):
             return False
