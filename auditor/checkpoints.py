@@ -72,7 +72,7 @@ class Checkpoints:
 def _site(path: str, text: str, key: str = "") -> Site:
     at = text.find(f'"{key}"') if key else 0
     line = text.count("\n", 0, max(at, 0)) + 1
-    return Site(Statement(path, "", line, frozenset(), frozenset(), False, False), None, key)
+    return Site(Statement(path, "", line), None, key)
 
 
 def _object(data: dict[str, Any], path: str, text: str, name: str) -> Unknown:

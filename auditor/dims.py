@@ -84,6 +84,7 @@ class Poly:
 
     @property
     def atoms(self) -> frozenset[Atom]:
+        """All that the value depends on."""
         return frozenset(a for m, _ in self.terms for a in m)
 
     def __str__(self) -> str:
@@ -104,6 +105,7 @@ _memo: dict[tuple[str, Dim, Dim], Atom] = {}
 
 
 def symbol(atom: Atom) -> Poly:
+    """The number that an atom is, as a polynomial."""
     return Poly((((atom,), 1),))
 
 
@@ -122,6 +124,7 @@ def _terms(d: Dim) -> tuple[tuple[Monomial, int], ...]:
 
 
 def add(a: Dim, b: Dim) -> Dim:
+    """`a + b`, an integer where all symbols cancel, as is the result of every operation here."""
     if isinstance(a, int) and isinstance(b, int):
         return a + b
     out = dict(_terms(a))
@@ -131,14 +134,17 @@ def add(a: Dim, b: Dim) -> Dim:
 
 
 def neg(a: Dim) -> Dim:
+    """`-a`."""
     return mul(a, -1)
 
 
 def sub(a: Dim, b: Dim) -> Dim:
+    """`a - b`."""
     return add(a, neg(b))
 
 
 def mul(a: Dim, b: Dim) -> Dim:
+    """`a * b`."""
     if isinstance(a, int) and isinstance(b, int):
         return a * b
     if a == 1 or b == 1:
@@ -151,6 +157,7 @@ def mul(a: Dim, b: Dim) -> Dim:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
+    """The number of elements of a shape; 1 for none."""
     out: Dim = 1
     for d in dims:
         out = mul(out, d)
@@ -221,6 +228,7 @@ def differs(a: Poly) -> bool:
 
 
 def floordiv(a: Dim, b: Dim) -> Dim:
+    """`a // b`: a symbol of its own where it does not come out even, and by 0 (the program would end there)."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b if b else opaque("div", a, b)
     exact = exact_div(a, b)
@@ -228,6 +236,7 @@ def floordiv(a: Dim, b: Dim) -> Dim:
 
 
 def mod(a: Dim, b: Dim) -> Dim:
+    """`a % b`: a symbol of its own, which says that a remainder went into it, where either is not known."""
     if isinstance(a, int) and isinstance(b, int) and b:
         return a % b
     return opaque("mod", a, b)
@@ -250,6 +259,7 @@ def is_query(d: Dim) -> bool:
 
 
 def depends_on_query(d: Dim) -> bool:
+    """Whether a dimension differs with the number of tokens that go in."""
     return isinstance(d, Poly) and d.query
 
 

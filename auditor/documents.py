@@ -69,7 +69,7 @@ def parsed(path: str, text: str, flags: Flags) -> Value:
 
 def site(path: str, line: int) -> Site:
     """A line of a file that is no Python."""
-    return Site(Statement(path, "", line, frozenset(), frozenset(), False, False))
+    return Site(Statement(path, "", line))
 
 
 class _Unfit(Exception):

@@ -7,7 +7,6 @@ from typing import Any
 
 from auditor import dims
 from auditor.assumptions import Assumptions
-from auditor.containers.iteration import iterate
 from auditor.dims import Atom, Dim
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
 from auditor.places import Site
@@ -15,8 +14,9 @@ from auditor.roles import is_state_name, role_by_name
 from auditor.rounds import Parts
 from auditor.torch.events import Events, Example
 from auditor.torch.modules import call_module, walk
-from auditor.torch.rows import INPUT, parts, unblended
+from auditor.torch.rows import parts, unblended
 from auditor.values import Args, Instance, Mapping, Seq, Star, Storage, Tensor, Union, Unknown, Value, text_of
+from auditor.values.tags import INPUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +205,3 @@ _atoms: dict[str, Atom] = {}
 
 def _named(label: str) -> Atom:
     return _atoms.setdefault(label, Atom(label, minimum=2, flexible=True))
-
-
-__all__ = ["Input", "Outcome", "evaluate", "iterate", "query_dim", "symbolic"]

@@ -17,17 +17,29 @@ from auditor.values import Env, serial
 
 
 class Mutable(Protocol):
+    """What changes while a run lasts. `born` is the serial number of its making."""
+
     born: int
 
-    def snapshot(self) -> Any: ...
+    def snapshot(self) -> Any:
+        """A copy of the content that later changes leave alone."""
+        ...
 
-    def restore(self, content: Any) -> None: ...
+    def restore(self, content: Any) -> None:
+        """Take over a content that `snapshot` gave."""
+        ...
 
 
 SHARED = -1
 """The serial number of what every run may reach, whenever it was made."""
 
 Contents = dict[int, tuple[Mutable, Any]]
+"""Objects by their `id`, each with a content."""
+
+
+def current(contents: Contents) -> Contents:
+    """The same objects with what they hold now."""
+    return {key: (obj, obj.snapshot()) for key, (obj, _) in contents.items()}
 
 
 class Journal(Contents):
@@ -76,6 +88,7 @@ class Heap:
         return found >= 0 and born < self.shared[found][1]
 
     def begin(self) -> None:
+        """A run begins."""
         self.root = Journal()
         self.frames.append(self.root)
 
@@ -93,7 +106,7 @@ class Heap:
             if not (isinstance(obj, Env) and obj.module is not None)
             and (obj.born < self.root.opened or self._is_shared(obj.born))
         }
-        now = {key: (obj, obj.snapshot()) for key, (obj, _) in before.items()}
+        now = current(before)
         self.undo(before)
         return now
 
@@ -112,11 +125,12 @@ class Heap:
                 frame.setdefault(key, entry)
 
     def open(self) -> None:
+        """Open a frame."""
         self.frames.append(Journal())
 
     def since(self, depth: int) -> Contents:
         """The current content of every object that was changed since the frame at `depth` was opened."""
-        return {key: (obj, obj.snapshot()) for f in self.frames[depth:] for key, (obj, _) in f.items()}
+        return current(self.before(depth))
 
     def before(self, depth: int) -> Contents:
         """The content, when the frame at `depth` was opened, of every object that was changed since."""
@@ -132,10 +146,12 @@ class Heap:
             self.keep(self.frames[depth - 1], frame)
 
     def undo(self, frame: Contents) -> None:
+        """Give every object the content of a frame that is closed, which no other frame learns of."""
         for obj, content in frame.values():
             obj.restore(content)
 
     def apply(self, contents: Contents) -> None:
+        """Give every object this content, as any change."""
         for obj, content in contents.values():
             self.touch(obj)
             obj.restore(content)
@@ -162,8 +178,7 @@ class Heap:
             later = {**later, **frame}
             out.append((p.signal, {**later, **p.contents}))
         out.reverse()
-        objects = {key: obj for _, contents in out for key, (obj, _) in contents.items()}
-        now: Contents = {key: (obj, obj.snapshot()) for key, obj in objects.items()}
+        now = current({key: entry for _, contents in out for key, entry in contents.items()})
         full = [(signal, {**now, **contents}) for signal, contents in out]
         if self.frames:
             self.keep(self.frames[-1], {**now, **later})

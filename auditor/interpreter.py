@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.assumptions import Assumptions
 from auditor.command_lines import CommandLines
-from auditor.heap import Contents, Heap
+from auditor.heap import Contents, Heap, current
 from auditor.joins import decided_by, guarded, join_all, join_contents
 from auditor.modules import Statement
 from auditor.operators import truth
@@ -149,7 +149,6 @@ class Interpreter:
     max_steps: int = MAX_STEPS
     conditions: frozenset[str] = NO_FLAGS
     stack: list[Site] = field(default_factory=list)
-    failed_imports: dict[str, Site] = field(default_factory=dict)
     flag_table: dict[str, Any] = field(default_factory=dict)
     literals: dict[int, Value] = field(default_factory=dict)
     exhausted: Unknown | None = None
@@ -253,7 +252,7 @@ class Interpreter:
                 found = self.heap.release(mark)
                 found[-1] = (signal, found[-1][1])
             frame = self.heap.frames.pop()
-            now: Contents = {key: (obj, obj.snapshot()) for key, (obj, _) in frame.items()}
+            now = current(frame)
             if failed is not None:
                 errors.append((failed, now))
             worlds += [(s, {**now, **c}) for s, c in found]
@@ -267,7 +266,7 @@ class Interpreter:
         if test is not None and len(going) == 1:
             self.assumed.assume(test, going[0])
         with decided_by(test):
-            return self._merge(worlds, (), test if going == [True, False] else None)
+            return self.merge(worlds, (), test if going == [True, False] else None)
 
     def may_raise(self, error: RaiseSignal | str, contents: Contents | None = None) -> None:
         """Record what the code may raise here, where a `try` may catch it. `contents` differ from the current state."""
@@ -285,12 +284,16 @@ class Interpreter:
         worlds[-1] = (signal, worlds[-1][1])
         if len(worlds) == 1:
             return None if signal in consumed else signal
-        return self._merge(worlds, consumed)
+        return self.merge(worlds, consumed)
 
-    def _merge(
+    def merge(
         self, worlds: list[tuple[Signal, Contents]], consumed: tuple[Jump, ...], test: Value | None = None
     ) -> Signal:
-        base: Contents = {key: (obj, obj.snapshot()) for _, c in worlds for key, (obj, _) in c.items()}
+        """Join the worlds that go on, or whose signal is consumed, and hold the others: None.
+
+        Where none goes on, the last one does, with its signal.
+        """
+        base = current({key: entry for _, c in worlds for key, entry in c.items()})
         on = [c for s, c in worlds if s is None or s in consumed]
         left = [(s, {**base, **c}) for s, c in worlds if not (s is None or s in consumed)]
         if on:

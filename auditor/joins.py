@@ -233,6 +233,7 @@ def union(values: Iterable[Value]) -> Value:
 
 
 def union_of(flat: list[Value]) -> Value:
+    """A union of values of which no two are the same and none is a union itself (see `union`)."""
     if len(flat) == 1:
         return flat[0]
     places, flags = origins(flat)
@@ -245,6 +246,7 @@ def union_of(flat: list[Value]) -> Value:
 
 
 def join_all(values: Iterable[Value]) -> Value:
+    """One value that stands for any of them, of which there has to be one."""
     out: Value | None = None
     for v in values:
         out = v if out is None else join(out, v)
@@ -354,6 +356,7 @@ class Deleted(Unknown):
 
 
 def absent(value: Value) -> Absent:
+    """What stands beside a value on the way on which it is not set."""
     return Absent("set on one of two ways only", places=value.places, flags=value.flags)
 
 
@@ -362,9 +365,14 @@ def maybe_absent(v: Value) -> bool:
     return isinstance(v, Union) and any(isinstance(o, Absent) for o in v.options)
 
 
+def options_present(v: Value) -> list[Value]:
+    """What a value may be on the ways on which it is there."""
+    return [o for o in v.options if not isinstance(o, Absent)] if isinstance(v, Union) else [v]
+
+
 def present(v: Value) -> Value:
-    """The value where it is there."""
-    return union(o for o in v.options if not isinstance(o, Absent)) if isinstance(v, Union) else v
+    """The value where it is there: the ways without it would raise."""
+    return union(options_present(v)) if maybe_absent(v) else v
 
 
 def guarded(value: Value, test: Value | None, when: Value, otherwise: Value) -> Value:

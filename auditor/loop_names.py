@@ -9,6 +9,7 @@ from typing import Any
 import libcst as cst
 
 from auditor.bindings import carried, globals_read, taken
+from auditor.memo import by_identity
 from auditor.modules import ModuleSource
 from auditor.syntax import names, parts
 
@@ -33,15 +34,12 @@ class LoopNames:
 
 
 NOTHING = LoopNames()
-_known: dict[int, tuple[Loop, LoopNames]] = {}
 
 
+@by_identity
 def loop_names(loop: Loop, code: cst.FunctionDef | cst.Lambda | ModuleSource) -> LoopNames:
     """What is known of the names of a loop, which stands in a function or at the top level of a module."""
-    found = _known.get(id(loop))
-    if found is None or found[0] is not loop:
-        found = _known[id(loop)] = (loop, _read(loop, code) if isinstance(code, cst.FunctionDef) else _top(loop, code))
-    return found[1]
+    return _read(loop, code) if isinstance(code, cst.FunctionDef) else _top(loop, code)
 
 
 def _read(loop: Loop, function: cst.FunctionDef) -> LoopNames:

@@ -39,10 +39,9 @@ class Statement:
     path: str
     text: str
     first: int
-    binds: frozenset[str]
-    mutates: frozenset[str]
-    calls: bool
-    star: bool
+    binds: frozenset[str] = frozenset()
+    mutates: frozenset[str] = frozenset()
+    star: bool = False
     waits: bool = False
     effects: bool = False
     main_guard: bool = False
@@ -90,7 +89,6 @@ class ModuleSource:
     binders: dict[str, list[int]]
     stars: tuple[int, ...]
     ordered: bool
-    has_main_guard: bool
     registers: bool
     acts: bool
 
@@ -112,54 +110,47 @@ def index(file: SourceFile) -> ModuleSource:
     # Lines as Python counts them: `splitlines` would also split at form feeds and at U+2028 inside a string.
     lines = list(io.StringIO(file.text, newline=None))
     statements: list[Statement] = []
-    binders: dict[str, list[int]] = {}
-    stars: list[int] = []
     groups: list[list[ast.stmt]] = []
     for first, last, group in _groups(tree.body):
-        groups.append(group)
-        if sum(map(len, lines[first - 1 : last])) > _LONG and any(_too_deep(n) for n in group):
-            raise SyntaxProblem(f"the statement at line {first} nests more than {MAX_NESTING} levels deep")
-        binds: set[str] = set()
-        mutates: set[str] = set()
-        star = False
-        for node in group:
-            for name, how in _effects(node):
-                if name == "*":
-                    star = True
-                else:
-                    (binds if how == "bind" else mutates).add(name)
-        number = len(statements)
         text = "".join(lines[first - 1 : last])
-        if ":=" in text:
-            binds.update(name for node in group for name in _walruses(node))
-        for name in binds | mutates:
+        if len(text) > _LONG and any(map(_too_deep, group)):
+            raise SyntaxProblem(f"the statement at line {first} nests more than {MAX_NESTING} levels deep")
+        groups.append(group)
+        statements.append(_statement(file.path, text, first, group))
+    binders: dict[str, list[int]] = {}
+    for number, statement in enumerate(statements):
+        for name in statement.binds | statement.mutates:
             binders.setdefault(name, []).append(number)
-        if star:
-            stars.append(number)
-        calls = any(isinstance(n, (ast.Expr, ast.For, ast.While, ast.With, ast.If, ast.Try)) for n in group)
-        statements.append(
-            Statement(
-                file.path,
-                text,
-                first,
-                frozenset(binds),
-                frozenset(mutates),
-                calls,
-                star,
-                False,
-                any(map(_has_effect, group)),
-                any(map(_is_main_guard, group)),
-                any(map(_registers, group)),
-                all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in group),
-            )
-        )
     for statement, waits in zip(statements, waiting(groups, binders, file.text), strict=True):
         statement.waits = waits
-    guard = any(isinstance(n, ast.If) and "__name__" in ast.dump(n.test) for n in tree.body)
+    stars = tuple(n for n, s in enumerate(statements) if s.star)
     ordered = _order_matters(binders, statements, file.text)
     registers = any(s.registers for s in statements)
     acts = ordered or registers or any(s.effects for s in statements)
-    return ModuleSource(file, tuple(statements), binders, tuple(stars), ordered, guard, registers, acts)
+    return ModuleSource(file, tuple(statements), binders, stars, ordered, registers, acts)
+
+
+def _statement(path: str, text: str, first: int, group: list[ast.stmt]) -> Statement:
+    """The statements that begin at one line and share lines."""
+    binds: set[str] = set()
+    mutates: set[str] = set()
+    for node in group:
+        for name, how in _effects(node):
+            (binds if how == "bind" else mutates).add(name)
+        if ":=" in text:
+            binds.update(_walruses(node))
+    return Statement(
+        path,
+        text,
+        first,
+        frozenset(binds - {"*"}),
+        frozenset(mutates),
+        star="*" in binds,
+        effects=any(map(_has_effect, group)),
+        main_guard=any(map(_is_main_guard, group)),
+        registers=any(map(_registers, group)),
+        imports=all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in group),
+    )
 
 
 def _order_matters(binders: dict[str, list[int]], statements: list[Statement], text: str) -> bool:
@@ -236,10 +227,11 @@ def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
 
 
 def _effects(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """(name, 'bind' | 'mutate') for every module-level name that the statement binds or mutates."""
+    """(name, 'bind' | 'mutate') for every module-level name that the statement binds or mutates; `*` for all of one."""
     match node:
         case ast.FunctionDef(name=n) | ast.AsyncFunctionDef(name=n) | ast.ClassDef(name=n):
             yield n, "bind"
+            return
         case ast.Import(names=names):
             for a in names:
                 yield (a.asname or a.name.split(".")[0]), "bind"
@@ -258,42 +250,36 @@ def _effects(node: ast.stmt) -> Iterator[tuple[str, str]]:
             for t in targets:
                 for name, _ in _target(t):
                     yield name, "mutate"
-        case ast.Expr(value=v):
-            if isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute):
-                root = v.func.value
-                while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
-                    root = root.func if isinstance(root, ast.Call) else root.value
-                if isinstance(root, ast.Name):
-                    yield root.id, "mutate"
-        case ast.For() | ast.AsyncFor():
-            yield from _target(node.target)
-            for s in [*node.body, *node.orelse]:
-                yield from _effects(s)
-        case ast.If() | ast.While():
-            for s in [*node.body, *node.orelse]:
-                yield from _effects(s)
-        case ast.With() | ast.AsyncWith():
-            for item in node.items:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=root))):
+            while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
+                root = root.func if isinstance(root, ast.Call) else root.value
+            if isinstance(root, ast.Name):
+                yield root.id, "mutate"
+        case ast.For(target=t) | ast.AsyncFor(target=t):
+            yield from _target(t)
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            for item in items:
                 if item.optional_vars is not None:
                     yield from _target(item.optional_vars)
-            for s in node.body:
-                yield from _effects(s)
-        case ast.Try() | ast.TryStar():
-            for s in [*node.body, *node.orelse, *node.finalbody]:
-                yield from _effects(s)
-            for h in node.handlers:
+        case ast.Try(handlers=handlers) | ast.TryStar(handlers=handlers):
+            for h in handlers:
                 if h.name is not None:
                     yield h.name, "bind"
-                for s in h.body:
-                    yield from _effects(s)
         case ast.Match(cases=cases):
-            for c in cases:
-                for sub in ast.walk(c.pattern):
-                    captured = sub.rest if isinstance(sub, ast.MatchMapping) else getattr(sub, "name", None)
-                    if captured is not None:
-                        yield captured, "bind"
-                for s in c.body:
-                    yield from _effects(s)
+            for sub in (sub for c in cases for sub in ast.walk(c.pattern)):
+                captured = sub.rest if isinstance(sub, ast.MatchMapping) else getattr(sub, "name", None)
+                if captured is not None:
+                    yield captured, "bind"
+    for inner in _inside(node):
+        yield from _effects(inner)
+
+
+def _inside(node: ast.stmt) -> Iterator[ast.stmt]:
+    """The statements in the blocks of a compound statement that is no definition."""
+    for block in ("body", "orelse", "finalbody"):
+        yield from getattr(node, block, ())
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield from part.body
 
 
 def _walruses(node: ast.AST) -> Iterator[str]:

@@ -9,12 +9,15 @@ from auditor import stdlib
 from auditor.builtins import builtin_names
 from auditor.checkpoints import Checkpoints
 from auditor.frameworks import (
+    composite_layers,
     coreai_models,
     coreai_torch,
     coremltools,
     executorch,
     exporting,
+    gathering,
     lowering,
+    metal_kernels,
     mil,
     multifunction,
     torch_export,
@@ -49,6 +52,9 @@ def natives() -> dict[str, Value]:
         **torch_export.NATIVES,
         **torch_jit.NATIVES,
         **coreai_torch.NATIVES,
+        **metal_kernels.NATIVES,
+        **composite_layers.NATIVES,
+        **gathering.NATIVES,
         **coremltools.NATIVES,
         **mil.NATIVES,
         **lowering.NATIVES,

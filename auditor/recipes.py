@@ -27,7 +27,6 @@ class Recipe:
     """
 
     name: str
-    table: str
     script: str
     argv: tuple[str, ...]
     command: tuple[str, ...]
@@ -113,25 +112,25 @@ class _Reader:
             runs = [(f"{name}/step{i}", _override(entries, step, self.settings)) for i, step in enumerate(steps)]
         for run, keys in runs:
             try:
-                yield self._recipe(path, run, table, keys)
+                yield self._recipe(path, run, keys)
             except RecipeError as error:
                 yield error
 
-    def _recipe(self, path: str, name: str, table: str, keys: Mapping[str, Any]) -> Recipe:
+    def _recipe(self, path: str, name: str, keys: Mapping[str, Any]) -> Recipe:
         script_key, command_key = self.settings.key("script"), self.settings.key("command")
         script, bundle = (_text(name, key, keys) for key in (script_key, self.settings.key("bundle")))
         argv, words = (_words(name, key, keys) for key in (self.settings.key("args"), command_key))
         if script and words:
             raise RecipeError(name, f"both {script_key!r} and {command_key!r}: keep one of them")
         if not script and not words:
-            return Recipe(name, table, "", argv, (), bundle)
+            return Recipe(name, "", argv, (), bundle)
         started = Launch(Starts.SCRIPT, script, argv) if script else launch([*words, *argv])
         if started is None:
             raise RecipeError(name, f"{command_key!r} starts no script, module or command: {shlex.join(words)}")
         if started.starts is Starts.COMMAND:
-            return Recipe(name, table, "", started.argv, (started.name, *started.argv), bundle)
+            return Recipe(name, "", started.argv, (started.name, *started.argv), bundle)
         locate = self._module if started.starts is Starts.MODULE else self._script
-        return Recipe(name, table, locate(path, name, started.name), started.argv, (), bundle)
+        return Recipe(name, locate(path, name, started.name), started.argv, (), bundle)
 
     def _module(self, path: str, name: str, dotted: str) -> str:
         search = (posixpath.dirname(path), self.settings.script_root)

@@ -8,17 +8,14 @@ from typing import Any
 import click
 
 from reports.wording import plain
-from rules.documents import DocumentError, parse
-
-_LARGEST = 500_000_000
+from rules import documents
+from rules.documents import DocumentError
 
 
 def read(path: Path, only: str = "") -> dict[str, Any]:
     """The report in a file, of the schema `only` if that is given; a usage error says what else the file is."""
     try:
-        if path.is_file() and path.stat().st_size > _LARGEST:
-            raise click.UsageError(plain(f"{path}: larger than {_LARGEST} bytes, which no report is"))
-        return parse(path.read_bytes(), only)
+        return documents.read(path, only)
     except OSError as error:
         raise click.UsageError(f"cannot read {str(path)!r}: {error.strerror}") from None
     except DocumentError as error:

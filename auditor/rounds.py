@@ -96,7 +96,7 @@ class Parts:
         elif kind is Union:
             inner = value.options
         elif kind is Mapping:
-            inner = [v for _, v in value.entries.values()]
+            inner = value.values()
         elif kind is Bound:
             inner = (value.receiver,)
         elif isinstance(value, Unknown):

@@ -11,7 +11,6 @@ from auditor.command_lines import Again, CommandLines, Due
 from auditor.expressions.dispatch import EXPRESSIONS
 from auditor.interpreter import ExitSignal, Frame, Interpreter, Meaning, RaiseSignal
 from auditor.loader import Loader
-from auditor.modules import SyntaxProblem
 from auditor.objects.assignment import set_attribute
 from auditor.objects.attributes import get_attribute
 from auditor.passed_on import without_logits
@@ -21,7 +20,7 @@ from auditor.sources import Unreadable
 from auditor.statements.dispatch import run_block
 from auditor.torch import methods
 from auditor.torch.ops.arithmetic import tensor_binary
-from auditor.values import Args, Class, Const, Module, Seq, Unknown, Value
+from auditor.values import Args, Class, Const, Seq, Unknown, Value
 from rules.facts import Place
 
 MEANING = Meaning(
@@ -184,6 +183,3 @@ def _run(
     if it.command_lines.key is not None and not loader.argv_read:
         met[it.command_lines.key] = result
     return result
-
-
-__all__ = ["Module", "Result", "SyntaxProblem", "run_command", "run_function", "run_script"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from auditor.places import Site
-from auditor.values import NO_FLAGS, Value
+from auditor.values import NO_FLAGS
 
 if TYPE_CHECKING:
     from rules.facts import GraphFacts, Place
@@ -70,6 +70,3 @@ class Sinks:
         """Forget what was met since `mark`: a loop body is about to be evaluated again."""
         del self.exports[mark[0] :]
         del self.commands[mark[1] :]
-
-
-__all__ = ["Export", "Sinks", "Started", "Value"]

@@ -9,6 +9,8 @@ from typing import Any
 
 import libcst as cst
 
+from auditor.memo import by_identity
+
 _SPACE = ("whitespace", "leading", "trailing", "lines", "header", "footer", "comma", "dot", "equal", "lpar", "rpar")
 
 
@@ -58,3 +60,16 @@ def targets(node: Any) -> Iterator[str]:
 @cache
 def _fields(kind: type) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if not f.name.startswith(_SPACE))
+
+
+def contains_yield(node: Any) -> bool:
+    """Whether a statement of a function makes it a generator."""
+    if isinstance(node, cst.Yield):
+        return True
+    if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+        return False
+    return any(map(contains_yield, parts(node)))
+
+
+yields = by_identity(contains_yield)
+"""The same, looked up once for each body."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rules.disagree import disagreements
-from rules.documents import SCAN, DocumentError, parse
+from rules.documents import SCAN, DocumentError, read
 from rules.join import JoinError, bundle_names, candidates, same_facts
 
 __all__ = ["JoinError", "compare", "disagreements", "load"]
@@ -22,7 +22,7 @@ def load(text: str) -> tuple[dict[str, Any], str]:
     name, _, identifier = text.partition("#") if not Path(text).is_file() else (text, "", "")
     path = Path(name)
     try:
-        data = parse(path.read_bytes(), SCAN)
+        data = read(path, SCAN)
     except OSError as error:
         raise JoinError(f"{path}: {error.strerror}") from None
     except DocumentError as error:

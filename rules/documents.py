@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rules.costs import sweeps
@@ -179,6 +180,16 @@ _PROBED = ("confirmed", "partial", "refuted")
 
 class DocumentError(ValueError):
     """What is wrong with a report, and where in it."""
+
+
+_LARGEST = 500_000_000
+
+
+def read(path: Path, only: str = "") -> dict[str, Any]:
+    """What `parse` makes of a file. Raises `DocumentError` as that does, and `OSError` for one that cannot be read."""
+    if path.is_file() and path.stat().st_size > _LARGEST:
+        raise DocumentError(f"larger than {_LARGEST} bytes, which no report is")
+    return parse(path.read_bytes(), only)
 
 
 def parse(raw: bytes, only: str = "") -> dict[str, Any]:

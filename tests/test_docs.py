@@ -18,9 +18,9 @@ import yaml
 from auditor import config, dims, exits, natives
 from auditor.cli import cli, main
 from auditor.frameworks import executorch
-from auditor.torch import rows
 from auditor.torch.ops import products
 from auditor.values import Args, Tensor
+from auditor.values.tags import BLENDED
 from reports.formats import FORMATS
 from reports.rule_page import index, titles
 from tests.auditor.support import EXPORTER, graph_of, scan_text
@@ -132,8 +132,8 @@ def test_the_operation_of_the_page_mixes_what_it_sums() -> None:
     assert rows_of((8, 32), (5, 32)).shape == (8, 5)
     assert rows_of(None, (5, 32)).shape is None
     query = dims.symbol(dims.Atom("q", query=True))
-    assert rows.BLENDED not in rows_of((query, 32), (5, 32)).tags
-    assert rows.BLENDED in rows_of((32, query), (5, query)).tags
+    assert BLENDED not in rows_of((query, 32), (5, 32)).tags
+    assert BLENDED in rows_of((32, query), (5, query)).tags
 
 
 class Links(HTMLParser):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from auditor import families, operators
 from auditor.calls.effects import taint
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, join_all, union
+from auditor.joins import join_all, maybe_absent, union
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site, here
 from auditor.torch.modules import is_module
@@ -43,11 +43,7 @@ def _hasattr(it: Interpreter, args: Args, site: Site | None) -> Value:
         if isinstance(obj, Unknown) and f".{name}" in obj.assigned:
             return TRUE
         return operators.unknown_from(f"whether a value that is not known has `{name}`", "bool", obj)
-    if (
-        isinstance(obj, Instance)
-        and isinstance(own := obj.attrs.get(name), Union)
-        and any(isinstance(o, Absent) for o in own.options)
-    ):
+    if isinstance(obj, Instance) and (own := obj.attrs.get(name)) is not None and maybe_absent(own):
         return operators.unknown_from(f"whether `{name}` was set", "bool", own)
     if isinstance(obj, Instance) and name not in obj.attrs and (member := families.find(obj, name)) is not None:
         return operators.unknown_from(f"whether a loop has set `{name}`", "bool", member)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from auditor import operators
 from auditor.interpreter import Interpreter
-from auditor.objects.inheritance import mro
-from auditor.objects.instance_of import is_instance
+from auditor.objects.instance_of import is_instance, is_subclass
 from auditor.places import Site
 from auditor.values import (
     FALSE,
@@ -26,6 +25,7 @@ from auditor.values import (
     Num,
     Pattern,
     Seq,
+    Tensor,
     Unknown,
     Value,
     text_of,
@@ -34,22 +34,16 @@ from auditor.values import (
 
 def _isinstance(it: Interpreter, args: Args, site: Site | None) -> Value:
     known = is_instance(it, args.pos[0], args.pos[1])
-    return (
-        Const(known)
-        if known is not None
-        else operators.unknown_from("isinstance() of a value that is not known", "bool", args.pos[0])
-    )
+    if known is None:
+        return operators.unknown_from("isinstance() of a value that is not known", "bool", args.pos[0])
+    return Const(known)
 
 
 def _issubclass(it: Interpreter, args: Args, site: Site | None) -> Value:
-    cls, wanted = args.pos[0], args.pos[1]
-    options = wanted.items if isinstance(wanted, Seq) else [wanted]
-    order = mro(cls)
-    if any(c is w for c in order for w in options):
-        return TRUE
-    if any(isinstance(c, (External, Unknown)) for c in order):
-        return operators.unknown_from("issubclass() of a class whose bases were not read", "bool", cls)
-    return FALSE
+    known = is_subclass(args.pos[0], args.pos[1])
+    if known is None:
+        return operators.unknown_from("issubclass() of a class that is not known", "bool", *args.pos)
+    return Const(known)
 
 
 def _type(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -94,7 +88,10 @@ def _descriptor(kind: str) -> Callable[[Interpreter, Args, Site | None], Value]:
 
 
 def _id(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Const(id(args.pos[0]))
+    value = args.pos[0]
+    if isinstance(value, (Instance, Class, Function, Seq, Mapping, Tensor)):
+        return Const(id(value))
+    return operators.unknown_from("the address of a value", "int", value, name="id")
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {

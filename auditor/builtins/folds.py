@@ -11,7 +11,7 @@ from auditor.expressions.operations import binary
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.loops import mapped
 from auditor.places import Site
-from auditor.values import Args, Const, Seq, Star, Value, as_dim, number, text_of
+from auditor.values import Args, Const, Seq, Star, Value, as_dim, each_once, number, text_of
 
 
 def _fold(pick: Callable[..., Any], name: str) -> Callable[[Interpreter, Args, Site | None], Value]:
@@ -57,11 +57,7 @@ def _sum(it: Interpreter, args: Args, site: Site | None) -> Value:
     source = iterate(it, args.pos[0], site)
     total: Value = args.get(1, "start") or Const(0)
     if not source.exact:
-        kind = (
-            "int"
-            if all(as_dim(v) is not None for i in source.items for v in (i.items if isinstance(i, Star) else (i,)))
-            else ""
-        )
+        kind = "int" if all(as_dim(v) is not None for v in each_once(source.items)) else ""
         return operators.unknown_from(
             "a sum over a sequence of unknown length", kind, source, *source.items, name="sum"
         )
@@ -74,7 +70,7 @@ def _any(wanted: bool) -> Callable[[Interpreter, Args, Site | None], Value]:
     def test(it: Interpreter, args: Args, site: Site | None) -> Value:
         assert site is not None
         source = iterate(it, args.pos[0], site)
-        seen = [operators.truth(v) for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+        seen = [operators.truth(v) for v in each_once(source.items)]
         if wanted in seen and not any(isinstance(i, Star) for i in source.items):
             return operators.derived(wanted, *source.items)
         if source.exact and None not in seen:

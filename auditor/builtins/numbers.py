@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
+from auditor.methods.scalars import large
 from auditor.places import Site, here
 from auditor.values import FALSE, Args, Const, Num, Seq, Tensor, Union, Unknown, Value
 
@@ -13,13 +14,12 @@ from auditor.values import FALSE, Args, Const, Num, Seq, Tensor, Union, Unknown,
 def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
     if not args.pos:
         return Const(0)
-    value = args.pos[0]
+    value, base = args.pos[0], args.get(1, "base")
     if isinstance(value, Union):
-        return it.each(value, lambda o: _int(it, Args([o, *args.pos[1:]]), site))
-    if isinstance(value, Const):
+        return it.each(value, lambda o: _int(it, Args([o, *args.pos[1:]], args.kw), site))
+    if isinstance(value, Const) and (base is None or isinstance(base, Const)):
         try:
-            base = args.pos[1].value if len(args.pos) > 1 and isinstance(args.pos[1], Const) else None
-            return operators.derived(int(value.value, base) if base else int(value.value), value)
+            return operators.derived(int(value.value) if base is None else int(value.value, base.value), value)
         except (TypeError, ValueError) as error:
             raise _no_number("int", value, error, site) from None
     baked = traced_constant(it, value, site, "int()")
@@ -78,13 +78,12 @@ def _abs(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _round(it: Interpreter, args: Args, site: Site | None) -> Value:
     if not isinstance(args.pos[0], Tensor) and (baked := traced_constant(it, args.pos[0], site, "round()")) is not None:
         return baked
-    if all(isinstance(a, Const) for a in args.pos):
-        return operators.derived(round(*(a.value for a in args.pos if isinstance(a, Const))), *args.pos)
-    return (
-        args.pos[0]
-        if isinstance(args.pos[0], (Num, Tensor))
-        else operators.unknown_from("round()", "int", *args.pos, name="round")
-    )
+    value, digits = args.pos[0], args.get(1, "ndigits")
+    if isinstance(value, Const) and (digits is None or (isinstance(digits, Const) and not large(digits.value))):
+        return operators.derived(round(value.value, None if digits is None else digits.value), *args.all())
+    if isinstance(value, Tensor) or (isinstance(value, Num) and digits is None):
+        return value
+    return operators.unknown_from("round()", "int" if digits is None else "float", *args.all(), name="round")
 
 
 def _divmod(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -92,6 +91,8 @@ def _divmod(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _pow(it: Interpreter, args: Args, site: Site | None) -> Value:
+    if len(args.pos) != 2 or args.kw:
+        return operators.unknown_from("a power modulo a number", "int", *args.all(), name="pow")
     return operators.binary("**", args.pos[0], args.pos[1])
 
 

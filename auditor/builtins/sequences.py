@@ -11,7 +11,7 @@ from auditor.containers.iteration import iterate
 from auditor.containers.lengths import length
 from auditor.containers.unpacking import unpack
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, union
+from auditor.joins import options_present, union
 from auditor.loops import mapped
 from auditor.places import Site, here
 from auditor.values import (
@@ -27,6 +27,7 @@ from auditor.values import (
     Unknown,
     Value,
     as_dim,
+    each_once,
     merge_flags,
     origins,
 )
@@ -53,9 +54,7 @@ def _sequence(kind: str) -> Callable[[Interpreter, Args, Site | None], Value]:
 def _each_length(it: Interpreter, args: Args, kind: str, site: Site) -> Value | None:
     """The list or tuple of each option, when they are known and of different lengths: joined, they would not be."""
     given = args.pos[0]
-    parts = (
-        [iterate(it, o, site) for o in given.options if not isinstance(o, Absent)] if isinstance(given, Union) else []
-    )
+    parts = [iterate(it, o, site) for o in options_present(given)] if isinstance(given, Union) else []
     if not all(p.exact for p in parts) or len({len(p.items) for p in parts}) < 2:
         return None
     return union(Seq(kind, list(p.items), places=p.places or (site,), flags=given.flags | p.flags) for p in parts)
@@ -142,7 +141,7 @@ def _any_item(source: Seq, position: int, site: Site) -> Value:
     head = source.items[: position + 1]
     if len(head) > position and not any(isinstance(i, Star) for i in head):
         return head[position]
-    options = [v for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    options = each_once(source.items)
     if source.rest is not None or not options:
         return (
             source.rest.child(f"[{position}]")
@@ -177,7 +176,7 @@ def _next(it: Interpreter, args: Args, site: Site | None) -> Value:
         if default is None:
             raise RaiseSignal("StopIteration")
         return default
-    options = [v for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    options = each_once(source.items)
     if source.rest is not None:
         options.append(source.rest.child("[0]"))
     return union([*options, default] if default is not None else options)

@@ -26,6 +26,10 @@ def as_text(it: Interpreter, args: Args, site: Site | None) -> Value:
     return operators.pattern(format_value(value, "", None), value)
 
 
+def _repr(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return operators.pattern(format_value(args.pos[0], "", "r"), args.pos[0])
+
+
 def _chr(it: Interpreter, args: Args, site: Site | None) -> Value:
     v = args.pos[0]
     return operators.derived(chr(v.value), v) if isinstance(v, Const) else operators.pattern("*", v)
@@ -38,7 +42,7 @@ def _ord(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "str": as_text,
-    "repr": as_text,
+    "repr": _repr,
     "format": lambda it, args, site: operators.pattern("*", *args.pos),
     "hex": lambda it, args, site: operators.pattern("*", *args.pos),
     "bin": lambda it, args, site: operators.pattern("*", *args.pos),

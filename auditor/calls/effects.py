@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from auditor.interpreter import Interpreter
 from auditor.joins import union
 from auditor.objects.inheritance import mro
@@ -13,7 +15,6 @@ from auditor.values import (
     Bound,
     Class,
     Const,
-    Env,
     External,
     Function,
     Instance,
@@ -52,7 +53,7 @@ def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
             if m.taint is None:
                 it.heap.touch(m)
                 m.taint = cause
-    elif isinstance(v, Class) and any(c is MODULE for c in mro(v)):
+    elif isinstance(v, Class) and MODULE in mro(v):
         it.poison = it.poison or cause  # it may have another `forward` now
     elif isinstance(v, Instance):
         if isinstance(v.cls, NativeClass) and v.cls.name.startswith(_PROGRAMS) and v.taint is None:
@@ -62,35 +63,31 @@ def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
             v.payload.changed(cause)
         for i in list(v.attrs.values()):
             _taint(it, i, cause, seen)
-    elif isinstance(v, (Seq, Star)):
-        for i in v.items:
+    else:
+        for i in _reached(v):
             _taint(it, i, cause, seen)
-    elif isinstance(v, Mapping):
-        for _, i in v.entries.values():
-            _taint(it, i, cause, seen)
-    elif isinstance(v, Union):
-        for i in v.options:
-            _taint(it, i, cause, seen)
-    elif isinstance(v, Bound):
-        _taint(it, v.receiver, cause, seen)
-    elif isinstance(v, Function):
-        scope: Env | None = v.env  # what the function can reach, should the call run it
-        while scope is not None and scope.module is None:
-            for i in list(scope.names.values()):
-                _taint(it, i, cause, seen)
-            scope = scope.parent
+
+
+def _reached(v: Value) -> Iterable[Value]:
+    """What a call can reach through a value that it is given: the items of a container, the names of a function."""
+    match v:
+        case Seq(items=items) | Star(items=items) | Union(options=items):
+            return items
+        case Mapping():
+            return v.values()
+        case Bound():
+            return (v.receiver,)
+        case Function():  # should the call run it
+            return [value for scope in v.env.scopes() for value in scope.names.values()]
+    return ()
 
 
 def spoil(it: Interpreter, args: Args, cause: Unknown) -> None:
     """Dicts and lists that a call that nobody can read may reach, by itself or by a function that it may call."""
     for v in args.all():
         _spoil(it, v, cause)
-        if isinstance(v, Function):
-            scope: Env | None = v.env
-            while scope is not None and scope.module is None:
-                for inner in list(scope.names.values()):
-                    _spoil(it, inner, cause)
-                scope = scope.parent
+        for inner in _reached(v) if isinstance(v, Function) else ():
+            _spoil(it, inner, cause)
 
 
 _CHANGES = frozenset({"adjust", "apply", "configure", "merge", "override", "overrides", "set", "tune", "update"})
@@ -130,9 +127,8 @@ def handed(it: Interpreter, args: Args, cause: Unknown) -> None:
             continue
         if isinstance(v, Bound):
             _taint(it, v.receiver, cause, set())
-        said, scope = names(function.node), function.env
-        while scope.module is None and scope.parent is not None:
-            reached = [value for name, value in scope.names.items() if name in said]
-            taint(it, Args(reached), cause)
-            spoil(it, Args(reached), cause)
-            scope = scope.parent
+        said = names(function.node)
+        for scope in function.env.scopes():
+            reached = Args([value for name, value in scope.names.items() if name in said])
+            taint(it, reached, cause)
+            spoil(it, reached, cause)

@@ -7,7 +7,7 @@ from typing import Any
 from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.joins import union
-from auditor.values import Const, Mapping, Seq, Value, key_of
+from auditor.values import Mapping, Seq, Value, is_none, key_of
 
 
 def put(target: Mapping, key: Value, value: Value) -> None:
@@ -33,7 +33,7 @@ def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
         for pair in source.items:
             if isinstance(pair, Seq) and len(pair.items) == 2:
                 put(target, pair.items[0], pair.items[1])
-    elif not (isinstance(source, Const) and source.value is None):
+    elif not is_none(source):
         cause = operators.unknown_from("entries of a dict that is not known", "", source)
         target.rest = target.rest or cause
         target.entries = {n: (name, union([old, cause])) for n, (name, old) in target.entries.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor import operators
 from auditor.interpreter import Interpreter
-from auditor.joins import Absent, join_all, maybe_absent
+from auditor.joins import join_all, maybe_absent, options_present
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site
 from auditor.values import (
@@ -61,7 +61,7 @@ def _name_of(value: Value) -> str:
 
 
 def _iterate_union(it: Interpreter, value: Union, site: Site) -> Seq:
-    parts = [iterate(it, o, site) for o in value.options if not isinstance(o, Absent)]
+    parts = [iterate(it, o, site) for o in options_present(value)]
     if parts and all(p.exact and len(p.items) == len(parts[0].items) for p in parts):
         return Seq("list", [join_all(i) for i in zip(*(p.items for p in parts), strict=True)], flags=value.flags)
     shortest = min(parts, key=lambda p: len(p.items)) if parts else Seq("list", [])

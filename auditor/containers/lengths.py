@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import maybe_absent, union
+from auditor.memo import by_identity
 from auditor.places import Site
-from auditor.values import Args, Const, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, as_dim, number
+from auditor.values import Args, Const, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, as_dim, is_given, number
 
 
 def length(it: Interpreter, value: Value, site: Site | None) -> Value:
@@ -20,11 +19,13 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
             if value.exact:
                 return Const(len(value.items), places=value.places, flags=value.flags)
             count = value.count
-            return number(count, (value,)) if count is not None else _memo_length(value)
+            if count is not None:
+                return number(count, (value,))
+            return _length_by(value.items[0] if value.items else value.rest, value)
         case Mapping():
             if value.rest is not None:
                 return value.rest.child(".len", "int")
-            maybe = [v for _, v in value.entries.values() if maybe_absent(v)]
+            maybe = list(filter(maybe_absent, value.values()))
             if maybe:
                 return operators.unknown_from("the length of a dict whose entries depend", "int", *maybe, name="len")
             return Const(len(value.entries), places=value.places, flags=value.flags)
@@ -45,23 +46,15 @@ def length(it: Interpreter, value: Value, site: Site | None) -> Value:
     return operators.unknown_from("the length of a value that is not known", "int", value)
 
 
-_lengths: dict[int, tuple[Any, Unknown]] = {}
-
-
-def _memo_length(value: Seq) -> Value:
-    first = value.items[0] if value.items else value.rest
-    found = _lengths.get(id(first))
-    if found is None or found[0] is not first:
-        found = _lengths[id(first)] = (
-            first,
-            Unknown("the length of a sequence of unknown length", "len", "int", places=value.places),
-        )
-    return found[1]
+@by_identity
+def _length_by(first: Value | None, value: Seq) -> Unknown:
+    """A length that nobody knows: the same for sequences that begin with the same item."""
+    return Unknown("the length of a sequence of unknown length", "len", "int", places=value.places)
 
 
 def integer(value: Value | None, default: int | None = None) -> int | None:
     """A concrete integer argument; `default` when it was not given."""
-    if value is None or (isinstance(value, Const) and value.value is None):
-        return default
-    d = as_dim(value)
-    return d if isinstance(d, int) else None
+    d = as_dim(value) if value is not None else None
+    if isinstance(d, int):
+        return d
+    return None if is_given(value) else default

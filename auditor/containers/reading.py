@@ -6,7 +6,7 @@ from auditor import operators
 from auditor.assumptions import way_to
 from auditor.containers.entries import put
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, maybe_absent, union
+from auditor.joins import maybe_absent, present, union
 from auditor.places import Site
 from auditor.torch import last_row
 from auditor.torch.indexing import index_tensor
@@ -28,6 +28,7 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    each_once,
     key_of,
     text_of,
 )
@@ -99,6 +100,12 @@ def slice_of(key: Seq, length: int) -> slice | None:
     return slice(*parts) if parts[2] != 0 else None
 
 
+def known_index(obj: Seq, key: Value) -> int | None:
+    """The index that a key is, where every item is known and one is there; None for any other."""
+    n = key.value if isinstance(key, Const) else None
+    return n if isinstance(n, int) and obj.exact and -len(obj.items) <= n < len(obj.items) else None
+
+
 def sequence_item(it: Interpreter, obj: Seq, key: Value, site: Site) -> Value:
     """`obj[key]` of a sequence. Raises `RaiseSignal` when there surely is no such item."""
     if isinstance(key, Seq) and key.kind == "slice":
@@ -140,10 +147,9 @@ def repetition(obj: Seq) -> Star | None:
 
 def _distinct(obj: Seq) -> list[Value]:
     out: list[Value] = []
-    for i in obj.items:
-        for v in i.items if isinstance(i, Star) else (i,):
-            if all(v is not o for o in out):
-                out.append(v)
+    for v in each_once(obj.items):
+        if all(v is not o for o in out):
+            out.append(v)
     return out
 
 
@@ -160,7 +166,7 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
     if entry is not None:
         if it.maybe_raised and maybe_absent(entry[1]):
             it.may_raise("KeyError")
-        return _drop_absent(entry[1])
+        return present(entry[1])
     surely = (
         k is not None and k[0] in ("str", "num", "NoneType", "bool", "tuple", "external", "id") and obj.rest is None
     )
@@ -175,7 +181,7 @@ def _mapping_item(it: Interpreter, obj: Mapping, key: Value, site: Site) -> Valu
             v for n, (kv, v) in obj.entries.items() if operators.truth(operators.compare("==", kv, key)) is not False
         ]
         if candidates:
-            return it.choices.choose(candidates, site) or union(_drop_absent(c) for c in candidates)
+            return it.choices.choose(candidates, site) or union(present(c) for c in candidates)
     return operators.unknown_from("an item under a key that is not known", "", key, obj.rest or obj)
 
 
@@ -197,13 +203,6 @@ def _chooses(key: Value) -> bool:
     if isinstance(key, Unknown):
         return key.kind == "data"
     return any(p.path.endswith("config.json") for p in key.places)
-
-
-def _drop_absent(value: Value) -> Value:
-    """A value read where it must exist: the worlds without it would raise."""
-    if isinstance(value, Union) and any(isinstance(o, Absent) for o in value.options):
-        return union(o for o in value.options if not isinstance(o, Absent))
-    return value
 
 
 def _text_item(obj: Value, key: Value) -> Value:

@@ -7,7 +7,7 @@ from functools import partial
 from auditor.calls.graph_edits import edited
 from auditor.containers.entries import put
 from auditor.containers.iteration import iterate
-from auditor.containers.reading import get_item, repetition, slice_of
+from auditor.containers.reading import get_item, known_index, repetition, slice_of
 from auditor.interpreter import Interpreter
 from auditor.joins import same, union
 from auditor.places import Site
@@ -17,7 +17,6 @@ from auditor.torch.ops.writes import filled_in
 from auditor.values import (
     NO_FLAGS,
     Args,
-    Const,
     External,
     Function,
     Instance,
@@ -32,6 +31,7 @@ from auditor.values import (
     key_of,
     text_of,
 )
+from auditor.values.tags import MOVED
 
 
 def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) -> None:
@@ -39,7 +39,7 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
     match obj:
         case Union():
             for o in obj.options:
-                if isinstance(o, (Mapping, Seq)) and len(obj.options) > 1:
+                if isinstance(o, (Mapping, Seq)):
                     it.fork([partial(set_item, it, o, key, value, site), lambda: None])
                 else:
                     set_item(it, o, key, value, site)
@@ -48,13 +48,8 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             put(obj, key, value)
         case Seq():
             it.heap.touch(obj)
-            if (
-                isinstance(key, Const)
-                and isinstance(key.value, int)
-                and obj.exact
-                and -len(obj.items) <= key.value < len(obj.items)
-            ):
-                obj.items[key.value] = value
+            if (index := known_index(obj, key)) is not None:
+                obj.items[index] = value
             elif isinstance(key, Seq) and key.kind == "slice":
                 _set_slice(it, obj, key, value, site)
             elif (repeated := repetition(obj)) is not None and isinstance(key, Unknown) and key.below is not None:
@@ -91,7 +86,7 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
         filled_in(obj, value)
         if it.events is not None:
             part = get_item(it, obj, key, site)
-            comes_round = frozenset({"moved"}) if wraps_at(key) else NO_FLAGS
+            comes_round = frozenset({MOVED}) if wraps_at(key) else NO_FLAGS
             rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj, comes_round)
 
 
@@ -126,13 +121,8 @@ def delete_item(it: Interpreter, obj: Value, key: Value, site: Site) -> None:
             obj.rest = obj.rest or Unknown("an entry was deleted under a key that is not known", places=(site,))
     elif isinstance(obj, Seq):
         it.heap.touch(obj)
-        if (
-            isinstance(key, Const)
-            and isinstance(key.value, int)
-            and obj.exact
-            and -len(obj.items) <= key.value < len(obj.items)
-        ):
-            del obj.items[key.value]
+        if (index := known_index(obj, key)) is not None:
+            del obj.items[index]
         elif isinstance(key, Seq) and (bounds := slice_of(key, len(obj.items))) is not None and obj.exact:
             del obj.items[bounds]
         else:

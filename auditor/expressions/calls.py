@@ -9,7 +9,20 @@ from auditor.containers.iteration import iterate
 from auditor.interpreter import Frame, Interpreter
 from auditor.joins import Deleted, maybe_absent, present, union
 from auditor.places import Site
-from auditor.values import NONE, Args, Const, Function, Instance, Mapping, Super, Union, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    Super,
+    Union,
+    Unknown,
+    Value,
+    is_none,
+    text_of,
+)
 from auditor.views import attribute_view
 
 
@@ -55,7 +68,7 @@ def _splat(it: Interpreter, args: Args, value: Value, site: Site) -> None:
             else:
                 args.more = Unknown("keyword arguments under names that are not known", places=(site,))
         args.more = args.more or value.rest
-    elif not (isinstance(value, Const) and value.value is None):
+    elif not is_none(value):
         args.more = operators.unknown_from("keyword arguments splatted from a dict that is not known", "dict", value)
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 from auditor.containers.reading import get_item, make_slice
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
 from auditor.places import Site
-from auditor.values import NONE, Const, Seq, Unknown, Value
+from auditor.values import NONE, Seq, Unknown, Value, is_none
 
 
 def attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
@@ -17,7 +17,7 @@ def attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
     try:
         return it.get(obj, node.attr.value, site)
     except RaiseSignal as error:
-        if it.choices.entries and isinstance(obj, Const) and obj.value is None:
+        if it.choices.entries and is_none(obj):
             raise  # an entry of a registry that has no class for this way
         return would_raise(it, error, site)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from typing import Any
 
 import libcst as cst
@@ -86,19 +87,22 @@ def _format_spec(it: Interpreter, part: cst.FormattedStringExpression, frame: Fr
     return spec
 
 
+_CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
+
+
 def format_value(value: Value, spec: str | None, conversion: str | None) -> str:
     """The text that an f-string or `str()` gives, with `*` for what is unknown."""
     if isinstance(value, Const):
         if spec is None or any(int(n) > _WIDEST for n in re.findall(r"\d{1,9}", spec)) or len(spec) > 40:
             return "*"
         try:
-            return f"{value.value!r}" if conversion == "r" else format(value.value, spec)
+            return format(value.value if conversion is None else _CONVERSIONS[conversion](value.value), spec)
         except (TypeError, ValueError):
             return "*"
     text = text_of(value)
-    if text is not None:
+    if text is not None and spec in ("", "s"):
         return text if conversion != "r" else f"'{text}'"
-    if isinstance(value, Instance):
+    if isinstance(value, Instance) and spec == "":
         inner = value.payload
         if isinstance(inner, (Const, Pattern)):
             return text_of(inner) or "*"

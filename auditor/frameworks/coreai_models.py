@@ -6,7 +6,8 @@ With the source (`--library`) none of this is asked: the functions themselves ar
 from __future__ import annotations
 
 from auditor.containers.iteration import iterate
-from auditor.frameworks.coreai_torch import PROGRAM, Staged, exported
+from auditor.frameworks.coreai_torch import PROGRAM
+from auditor.frameworks.exports import Staged, exported
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import export_program
 from auditor.interpreter import Interpreter

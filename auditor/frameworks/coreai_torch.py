@@ -1,22 +1,12 @@
-"""coreai-torch: `TorchConverter`, the programs it makes, composite layers and Metal kernels."""
+"""coreai-torch: `TorchConverter`, and the programs that it makes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-from auditor import dims
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
-from auditor.frameworks import gathering
-from auditor.frameworks.gathering import gather_matmul
-from auditor.frameworks.tables import tables
-from auditor.frameworks.torch_export import Program, dynamic_dims, dynamic_entry
-from auditor.graph_facts.compute import compute
-from auditor.graph_facts.declaration import Declaration, Declared, Dimension, names_given, names_of
-from auditor.graph_facts.evidence import why
-from auditor.graph_facts.worlds import merged
+from auditor.frameworks.exports import Staged, exported
 from auditor.interpreter import Interpreter
 from auditor.joins import Absent
 from auditor.objects.inheritance import OBJECT
@@ -24,45 +14,22 @@ from auditor.operators import truth
 from auditor.places import Site
 from auditor.roles import is_cache_name, query_rank
 from auditor.sinks import Export
-from auditor.torch.layers import Forward, Shaper, attribute, layer
-from auditor.torch.ops.products import attended
-from auditor.torch.rows import blended
-from auditor.torch.tensors import as_tensor, result, size, sizes, unknown_tensor
+from auditor.torch.tensors import size
 from auditor.values import (
-    FALSE,
     NONE,
     Args,
     Class,
-    Const,
-    ExternalObject,
     Function,
     Instance,
     Mapping,
     Native,
     NativeClass,
-    Seq,
-    Star,
-    Tensor,
     Union,
     Unknown,
     Value,
     text_of,
 )
 from rules.facts import Fact, GraphFacts, Query
-
-
-@dataclass(slots=True, eq=False)
-class Staged:
-    """The exports of one converter or program."""
-
-    exports: list[Export] = field(default_factory=list)
-
-    def changed(self, cause: Unknown) -> None:
-        """Code that nobody can read has received what holds these exports, before it was saved."""
-        for export in self.exports:
-            if not export.bundle:
-                reason, places = why(cause, export.site)
-                export.facts = replace(export.facts, logits=Fact.unknown(reason, *places))
 
 
 def _new(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -89,95 +56,6 @@ def _stage(it: Interpreter, args: Args, program: Value, site: Site | None) -> Va
     if isinstance(converter, Instance) and isinstance(converter.payload, Staged):
         converter.payload.exports.append(export)
     return converter
-
-
-def exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> Export:
-    """Record one entry point; `args.kw` holds the names that the converter call gives."""
-    assert site is not None
-    options = program.options if isinstance(program, Union) else (program,)
-    declarations = [declare(args, one, site) for option in options for one in _each_set(option)]
-    facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
-    name = text_of(args.kw.get("entrypoint_name", Const("main"))) or "*"
-    modules = [d.module for d in declarations]
-    export = Export(site, tuple(it.stack), name, facts, family_of(modules), it.conditions)
-    export.inputs, export.outputs = names_given(declarations)
-    export.home = it.choices.home(modules)
-    it.sinks.export(export)
-    return export
-
-
-def _each_set(program: Value) -> list[Value]:
-    """The program once for each set of example inputs that it may have been exported with."""
-    if not isinstance(program, Instance) or not isinstance(program.payload, Program):
-        return [program]
-    return [
-        Instance(program.cls, program.attrs, p, program.taint, places=program.places) for p in program.payload.each()
-    ]
-
-
-def _first_cache(names: Value | None) -> Value | None:
-    """The first name of a cache among the input names: its place says where it was declared."""
-    items = names.items if isinstance(names, Seq) else []
-    flat = [v for i in items for v in (i.items if isinstance(i, Star) else (i,))]
-    return next((v for v in flat if is_cache_name(text_of(v) or "")), names)
-
-
-def family_of(modules: Sequence[Value]) -> str:
-    """The name of the model class; empty when it is one of several."""
-    names = {m.cls.name if isinstance(m, Instance) and isinstance(m.cls, (Class, NativeClass)) else "" for m in modules}
-    return names.pop() if len(names) == 1 else ""
-
-
-def declare(args: Args, program: Value, site: Site) -> Declaration:
-    """The converter call as a declaration."""
-    input_names, output_names = names_of(args.kw.get("input_names")), names_of(args.kw.get("output_names"))
-    state_source = args.kw.get("state_names")
-    state_names = names_of(state_source)
-    if args.more is not None and state_source is None:
-        state_names = args.more
-    if isinstance(program, Instance) and isinstance(program.payload, Program):
-        p = program.payload
-        converter = args.pos[0] if args.pos else None
-        changed = program.taint or (converter.taint if isinstance(converter, Instance) else None)
-        inputs, module, more = tuple(declared_inputs(p)), changed or p.module, p.more
-    else:
-        inputs, module = (), program
-        more = (
-            program
-            if isinstance(program, Unknown)
-            else Unknown("the exported program is not known", places=program.places)
-        )
-    known_inputs = input_names if isinstance(input_names, tuple) else None
-    known_outputs = output_names if isinstance(output_names, tuple) else None
-    return Declaration(
-        module,
-        inputs,
-        known_inputs,
-        known_outputs,
-        state_names,
-        state_source,
-        more,
-        site,
-        _first_cache(args.kw.get("input_names")),
-        output_source=args.kw.get("output_names"),
-    )
-
-
-def declared_inputs(p: Program) -> list[Declared]:
-    out = []
-    for n, (name, value) in enumerate(p.inputs):
-        entry = dynamic_entry(p, name, n)
-        found = dynamic_dims(entry)
-        axes = None
-        if found is not None:
-            axes = {axis: Dimension(True, label=_label(v), source=v) for axis, v in found.items()}
-        source = entry if entry is not None else p.dynamic
-        out.append(Declared(name, value, axes, source))
-    return out
-
-
-def _label(v: Value) -> str:
-    return text_of(v.attrs["name"]) or "" if isinstance(v, Instance) and "name" in v.attrs else ""
 
 
 def _register_lowering(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -249,7 +127,7 @@ def _pinned(it: Interpreter, query: Fact[Query], given: Value, site: Site) -> Fa
     place = site.place("compiled for these shapes only")
     places = tuple(dict.fromkeys((*query.evidence, place, *(p.place() for p in given.places))))
     widths: set[int] = set()
-    configs = [v for _, v in given.entries.values()] if isinstance(given, Mapping) else []
+    configs = given.values() if isinstance(given, Mapping) else []
     # one that only some rounds of a loop have made counts: the graph is compiled for no other
     for config in (c for v in configs for c in (v.options if isinstance(v, Union) else (v,)) if type(c) is not Absent):
         entries = [(text_of(k) or "", v) for k, v in config.entries.values()] if isinstance(config, Mapping) else []
@@ -269,7 +147,7 @@ def _self(it: Interpreter, args: Args, site: Site | None) -> Value:
     return args.pos[0]
 
 
-def _quiet(it: Interpreter, args: Args, site: Site | None) -> Value:
+def quiet(it: Interpreter, args: Args, site: Site | None) -> Value:
     """Any other method of a converter or program changes nothing that a fact reads, unless it is given code."""
     obj, name = args.pos[0], text_of(args.pos[1])
 
@@ -294,7 +172,7 @@ CONVERTER = NativeClass(
         "add_pytorch_module": _add_pytorch_module,
         "to_coreai": _to_coreai,
         "register_torch_lowering": _register_lowering,
-        "__getattr__": _quiet,
+        "__getattr__": quiet,
     },
     (OBJECT,),
 )
@@ -306,140 +184,14 @@ PROGRAM = NativeClass(
         "save_asset": _save,
         "save": _save,
         "set_static_shape_config": _static_shapes,
-        "__getattr__": _quiet,
+        "__getattr__": quiet,
     },
     (OBJECT,),
 )
-
-
-# -- kernels ----------------------------------------------------------------------------------------------------
-
-
-def _kernel(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """A custom kernel: its results have the shapes that the call says, whatever goes in."""
-    given = args.kw.get("result_shapes")
-    inputs = [t for t in (as_tensor(a) for a in args.pos[1:]) if t is not None]
-    if given is None or site is None:
-        return unknown_tensor("a kernel call without result shapes", site, *inputs)
-    outputs: list[Value] = []
-    rows = room = False
-    for shape in iterate(it, given, site).items:
-        target = sizes(it, [shape], site)
-        made = result(tuple(target) if target is not None else None, *inputs, site=site)
-        if target is None:
-            made = unknown_tensor("a kernel whose result shape is not known", site, *inputs)
-        rows = rows or target is None or any(map(dims.depends_on_query, target))
-        holds = target is not None and _holds_rows(target, inputs)
-        room = room or holds
-        outputs.append(blended(made, site, holds))  # that there is room for the rows does not say that they are filled
-    takes_rows = any(t.shape is not None and any(dims.depends_on_query(d) for d in t.shape) for t in inputs)
-    squeezed = any("one-row" in t.tags or t.cuts for t in inputs)
-    if it.events is not None and not rows and (squeezed or (takes_rows and not room)):
-        name = text_of(_kernel_name(args.pos[0])) or "a kernel"
-        it.events.row_kernels.append((site, f"`{name}` gives the same rows whatever S is"))
-    if len(outputs) == 1:
-        return outputs[0]
-    return Seq("tuple", outputs)
-
-
-def _holds_rows(target: Sequence[dims.Dim], inputs: Sequence[Tensor]) -> bool:
-    """Whether a result of fixed size has room for several rows in the place where an input has those of the query.
-
-    A kernel's results cannot have a flexible size: one that fills a buffer, of which the rows are cut out, is no kernel
-    for one row. Some axis before the rows has to agree, so that the place is not found by chance.
-    """
-    for t in inputs:
-        if t.shape is None or len(t.shape) != len(target):
-            continue
-        axes = [n for n, d in enumerate(t.shape) if dims.depends_on_query(d)]
-        if len(axes) == 1 and 0 < axes[0] < len(target) - 1 and t.shape[: axes[0]] == tuple(target[: axes[0]]):
-            size = target[axes[0]]
-            return isinstance(size, int) and size > 1
-    return False
-
-
-def _kernel_name(kernel: Value) -> Value:
-    return kernel.attrs.get("name", NONE) if isinstance(kernel, Instance) else NONE
-
-
-def _kernel_init(it: Interpreter, args: Args, site: Site | None) -> Value:
-    obj = args.pos[0]
-    assert isinstance(obj, Instance)
-    name = args.get(1, "name")
-    if name is not None:
-        obj.attrs["name"] = name
-    return NONE
-
-
-KERNEL = NativeClass(
-    "coreai_torch.TorchMetalKernel", {"__init__": _kernel_init, "__call__": _kernel, "__getattr__": _quiet}, (OBJECT,)
-)
-
-
-# -- composite layers -------------------------------------------------------------------------------------------
-
-
-def _layers() -> dict[str, Value]:
-    out: dict[str, Value] = {}
-    for spec in tables().layers:
-        made = layer(spec["name"].rsplit(".", 1)[-1], spec.get("parameters", ""), _forward(spec), _weights(spec))
-        made.name = spec["name"]
-        out[spec["name"]] = made
-    for spec in tables().layers:
-        for attribute_name, part in spec.get("parts", {}).items():
-            owner, cls = out[spec["name"]], out[part]
-            if isinstance(owner, NativeClass):
-                owner.attributes[attribute_name] = Instance(cls)
-    return out
-
-
-def _weights(spec: dict[str, Any]) -> Shaper | None:
-    declared = spec.get("weights")
-    if not declared:
-        return None
-
-    def shapes(obj: Instance) -> dict[str, tuple[dims.Dim, ...] | None]:
-        out: dict[str, tuple[dims.Dim, ...] | None] = {}
-        for name, parameters in declared.items():
-            found = [attribute(obj, p) for p in parameters]
-            out[name] = None if None in found else tuple(f for f in found if f is not None)
-        return out
-
-    return shapes
-
-
-def _forward(spec: dict[str, Any]) -> Forward:
-    def forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
-        if "attention" in spec:
-            return attended(it, args, truth(obj.attrs.get("is_causal", FALSE)) is not False, site)
-        if "gather_matmul" in spec:
-            return gather_matmul(it, obj, args, site)
-        if "returns" in spec:
-            return Seq("tuple", [_like(args, r["like"], site) for r in spec["returns"]])
-        return _like(args, spec["like"], site)
-
-    return forward
-
-
-_POSITIONS = {"query": 0, "key": 1, "value": 2, "g": 3, "beta": 4, "initial_state": 5}
-
-
-def _like(args: Args, name: str, site: Site | None) -> Value:
-    value = args.kw.get(name) or args.get(_POSITIONS.get(name, 0))
-    t = as_tensor(value) if value is not None else None
-    return (
-        result(t.shape, *args.pos, *args.kw.values(), site=None)
-        if t is not None
-        else unknown_tensor(f"no `{name}`", site)
-    )
 
 
 NATIVES: dict[str, Value] = {
     "coreai_torch.TorchConverter": CONVERTER,
     "coreai_torch.converter.TorchConverter": CONVERTER,
     "coreai.authoring.AIProgram": PROGRAM,
-    "coreai_torch.TorchMetalKernel": KERNEL,
-    **_layers(),
-    **gathering.NATIVES,
 }
-__all__ = ["NATIVES", "ExternalObject", "Mapping"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from auditor import dims
+from auditor.answers import common
 from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.expressions.text import format_value
 from auditor.frameworks import mil
-from auditor.frameworks.coreai_torch import Staged, declared_inputs, family_of
+from auditor.frameworks.exports import Staged, declared_inputs, family_of
 from auditor.frameworks.records import record
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, called, forward_of, parameter_names
@@ -37,6 +38,8 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    is_given,
+    is_none,
     merge_flags,
     text_of,
 )
@@ -60,13 +63,13 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     declarations = [declare(it, option, args, site) for option in options]
     facts = merged([compute(it, d) for d in declarations], site, it.chosen_by)
     modules = [d.module for d in declarations]
-    if _is_given(args.kw.get("classifier_config")):
+    if is_given(args.kw.get("classifier_config")):
         facts = replace(facts, logits=Fact.unknown("the graph is made a classifier, which gives a label", site.place()))
     export = Export(site, tuple(it.stack), "main", facts, family_of(modules), it.conditions)
     export.inputs, export.outputs = names_given(declarations)
     export.home = it.choices.home(modules)
     written = args.kw.get("package_dir")
-    if written is not None and _is_given(written):
+    if is_given(written):
         export.bundle = format_value(written, "", None)
     it.sinks.export(export)
     return Instance(MODEL, payload=Staged([export]), places=(site,))
@@ -86,11 +89,11 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
         more = Unknown("several models in one call, which coremltools does not document", places=(site,))
     elif program is None and isinstance(module, Instance) and module.cls is mil.PROGRAM:
         inputs, made, more = mil.specified(it, module, site)
-        if _is_given(given):  # flexible shapes come from here; the states are those of the program
-            inputs, unknown = _inputs(it, module, given or NONE, site)
+        if is_given(given):  # flexible shapes come from here; the states are those of the program
+            inputs, unknown = _inputs(it, module, given, site)
             more = more or unknown
-    elif _is_given(given):
-        inputs, unknown = _inputs(it, module, given or NONE, site)
+    elif is_given(given):
+        inputs, unknown = _inputs(it, module, given, site)
         more = more or unknown
     elif program is None and traced:
         forward = forward_of(it, module, site)
@@ -100,7 +103,7 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
     outputs = args.kw.get("outputs")
     states = args.kw.get("states")
     state_names: tuple[str, ...] | Unknown | None = None if program is not None else made
-    if states is not None and _is_given(states):
+    if is_given(states):
         state_names = _names(it, states, site)
     elif args.more is not None:
         state_names = args.more
@@ -121,10 +124,6 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
     )
 
 
-def _is_given(value: Value | None) -> bool:
-    return value is not None and not (isinstance(value, Const) and value.value is None)
-
-
 def _no_inputs(module: Value, site: Site) -> Unknown:
     """Why the inputs of a conversion that declares none are not known."""
     if isinstance(module, ExternalObject):
@@ -136,7 +135,7 @@ def _no_inputs(module: Value, site: Site) -> Unknown:
 
 def _names(it: Interpreter, value: Value, site: Site) -> tuple[str, ...] | Unknown | None:
     """The names of a list of types; an unnamed state has the name of its position."""
-    if isinstance(value, Const) and value.value is None:
+    if is_none(value):
         return None
     source = iterate(it, value, site)
     if source.rest is not None:
@@ -195,12 +194,11 @@ def _varies(bounds: Instance) -> bool | None:
     """
     low = _numbers(bounds.attrs.get("lower_bound", Const(1)))
     high = _numbers(bounds.attrs.get("upper_bound", Const(-1)))
-    seen = {
+    return common(
         a != b if isinstance(a, int) and isinstance(b, int) else a is not None and b is not None
         for a in low
         for b in high
-    }
-    return seen.pop() if len(seen) == 1 else None
+    )
 
 
 def _numbers(bound: Value) -> list[Dim | None]:

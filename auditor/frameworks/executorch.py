@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
-from auditor.frameworks.coreai_torch import Staged, exported
+from auditor.frameworks.exports import Staged, exported
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
@@ -70,7 +70,7 @@ def _passes(it: Interpreter, given: Value | None, site: Site | None) -> None:
         if isinstance(value, (Seq, Union)):
             todo += value.items if isinstance(value, Seq) else value.options
         elif isinstance(value, Mapping):
-            todo += [v for _, v in value.entries.values()]
+            todo += value.values()
         cls = value.cls if isinstance(value, Instance) else value
         own = cls.site if isinstance(cls, (Class, Function)) else None
         if own is not None and site is not None and own.path.rpartition("/")[0] == site.path.rpartition("/")[0]:
@@ -99,7 +99,7 @@ def _core_ml(it: Interpreter, value: Value, site: Site) -> bool:
     if isinstance(value, Instance):
         return value.cls is PARTITIONER
     if isinstance(value, Mapping):
-        return any(_core_ml(it, v, site) for _, v in value.entries.values())
+        return any(_core_ml(it, v, site) for v in value.values())
     items = iterate(it, value, site).items
     return isinstance(value, Unknown) or any(_core_ml(it, i, site) for i in items)
 

@@ -7,7 +7,7 @@ from auditor.places import Site
 from auditor.torch.layers import attribute
 from auditor.torch.ops.products import matmul
 from auditor.torch.tensors import as_tensor, result, unknown_tensor
-from auditor.values import NONE, Args, Const, Instance, Native, Tensor, Value, as_dim
+from auditor.values import NONE, Args, Const, Instance, Native, Tensor, Value, as_dim, is_none
 
 
 def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -27,7 +27,7 @@ def gather_matmul(it: Interpreter, obj: Instance, args: Args, site: Site | None)
     for position, name in enumerate(("lhs", "rhs")):
         side = as_tensor(args.get(position, name) or NONE)
         index = args.get(position + 2, f"{name}_indices") or NONE
-        if not (isinstance(index, Const) and index.value is None):
+        if not is_none(index):
             side = _gathered(side, as_tensor(index), batch, site)
         if side is None or side.shape is None:
             return unknown_tensor("a gathered product of tensors that are not known", site, *args.all())

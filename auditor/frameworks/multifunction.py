@@ -8,7 +8,7 @@ from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
-from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Value, text_of
+from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Value, is_given, text_of
 
 _FUNCTIONS = "(functions)"
 
@@ -24,7 +24,7 @@ def _functions(obj: Value) -> Seq:
 def _init(it: Interpreter, args: Args, site: Site | None) -> Value:
     _functions(args.pos[0])
     path = args.get(1, "model_path")
-    if path is not None and path != NONE:
+    if is_given(path):
         _add(it, Args([args.pos[0], path]), site)
     return NONE
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from auditor import operators
+from auditor.answers import common
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter, RaiseSignal
@@ -30,6 +31,8 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    is_given,
+    is_none,
     merge_flags,
     text_of,
 )
@@ -100,7 +103,7 @@ def export_program(
     site: Site | None,
 ) -> Value:
     """The exported program of a module on example inputs."""
-    if isinstance(dynamic, Const) and dynamic.value is None:
+    if is_none(dynamic):
         dynamic = None
     if dynamic is None and unknown is not None:
         dynamic = unknown
@@ -154,19 +157,19 @@ def bind_inputs(
     names = parameter_names(forward_of(it, module, site))
     out: list[tuple[str, Value]] = []
     more: Unknown | None = None
-    if positional is not None and not (isinstance(positional, Const) and positional.value is None) and site is not None:
+    if is_given(positional) and site is not None:
         source = iterate(it, positional, site)
         more = source.rest
         for n, v in enumerate(source.items):
             out.append((names[n] if n < len(names) else f"arg{n}", v))
     if isinstance(keywords, Union):
-        given = [o for o in keywords.options if not (isinstance(o, Const) and o.value is None)]
+        given = [o for o in keywords.options if not is_none(o)]
         keywords = given[0] if len(given) == 1 else Unknown("one of several sets of inputs", places=keywords.places)
     if isinstance(keywords, Mapping):
         for key, v in keywords.entries.values():
             out.append((text_of(key) or "*", v))
         more = more or keywords.rest
-    elif keywords is not None and not (isinstance(keywords, Const) and keywords.value is None):
+    elif is_given(keywords):
         more = more or operators.unknown_from("the example inputs are not known", "dict", keywords)
     return out, more
 
@@ -178,7 +181,7 @@ def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _decomposed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`program.run_decompositions(table)`: what a function of the script's own makes of an operator is not followed."""
     program, table = args.pos[0], args.get(1, "decomp_table")
-    made = [v for _, v in table.entries.values()] if isinstance(table, Mapping) else []
+    made = table.values() if isinstance(table, Mapping) else []
     made += list(table.assigned.values()) if isinstance(table, Unknown) else []
     own = next((v for v in made if isinstance(v, Function)), None)
     if own is not None and isinstance(program, Instance):
@@ -258,8 +261,7 @@ def _is_dynamic(v: Value) -> bool | None:
         case Const(value=None | int()):
             return False
         case Union(options=options):
-            seen = {_is_dynamic(o) for o in options}
-            return seen.pop() if len(seen) == 1 else None
+            return common([_is_dynamic(o) for o in options])
         case Unknown() | Num():
             return None
         case Instance(attrs={"max": Const(value=1)}):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor.places import Site
-from auditor.values import Const, Seq, Union, Unknown, Value, text_of
+from auditor.values import Seq, Union, Unknown, Value, is_given, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Declaration:
 
 def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
     """A sequence of names: None when it is not given, an `Unknown` when it is not known."""
-    if value is None or (isinstance(value, Const) and value.value is None):
+    if not is_given(value):
         return None
     if isinstance(value, Union):
         found = [names_of(o) for o in value.options]

@@ -16,8 +16,8 @@ from auditor.objects.inheritance import mro
 from auditor.roles import LOGIT_NAMES, carried, comes_back, is_logits_name, no_logits_name, words
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
-from auditor.torch.rows import BLENDED, INPUT, NOT_THE_QUERYS
 from auditor.values import Instance, Tensor, Union, Unknown, Value
+from auditor.values.tags import BLENDED, INPUT, LARGEST, MIXED, NOT_THE_QUERYS
 from rules.facts import Fact, Logits, Place
 
 
@@ -92,7 +92,7 @@ def _logits_of(
         reason, places = why(cause, d.site)
         return _by_name(d) or Fact.unknown(reason, *places, flags=flags)
     places = evidence(d.site, value)
-    if value.tags & {"argmax", "topk"} or (value.dtype.startswith(("int", "uint")) and value.shape is not None):
+    if value.tags & LARGEST or (value.dtype.startswith(("int", "uint")) and value.shape is not None):
         return Fact(Logits.NONE, places, flags=flags)
     if value.reason is not None or value.shape is None:
         cause = value.reason or Unknown("the shape of the output is not known", places=value.places)
@@ -209,7 +209,7 @@ def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bo
         if width != 1 and all(r == 1 for r in rows):
             return Fact(Logits.LAST, (*places, *cuts), flags=value.flags)
         return Fact.unknown("with a query of one row nobody can tell whether all rows are kept", *places)
-    if "mixed-rows" in value.tags and not has_one_row(q):
+    if MIXED in value.tags and not has_one_row(q):
         return Fact.unknown("one row of the query goes into all rows of the output", *places, *cuts, flags=value.flags)
     if query_dim() in rows and BLENDED in value.tags and not has_one_row(q):
         reason = (

@@ -12,9 +12,9 @@ from auditor.graph_facts.query import is_hint, query_axis
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import class_lookup
 from auditor.ranks import unpacked_rank
-from auditor.torch.rows import TOKENS
 from auditor.torch.tensors import tagged
 from auditor.values import Function, Instance, Tensor
+from auditor.values.tags import TOKENS
 
 
 def run_forward(it: Interpreter, d: Declaration, q: Declared | None) -> tuple[Outcome, bool]:

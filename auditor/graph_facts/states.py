@@ -177,7 +177,7 @@ def _through_outputs(d: Declaration, outcome: Outcome, states: set[str], placele
             or i.value.shape is None
         ):
             continue
-        tag = f"from:{i.parameter or i.name}"
+        tag = Storage(i.parameter or i.name).tag
         shape = i.value.shape
         given = [v for _, v in outcome.outputs if isinstance(v, Tensor) and tag in v.tags]
         if any(v.shape == shape or (placeless and _of_one_row(v) == shape) for v in given):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 from auditor import operators
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.methods import mappings, sequences
@@ -9,8 +11,8 @@ from auditor.methods.items import ITEMS
 from auditor.methods.mappings import from_keys
 from auditor.methods.scalars import scalar_attribute
 from auditor.methods.text import text_method
-from auditor.places import Site
-from auditor.values import NONE, Bound, Const, Mapping, Native, Num, Pattern, Seq, Value
+from auditor.places import Site, here
+from auditor.values import NONE, Args, Bound, Const, Mapping, Native, Num, Pattern, Seq, Unknown, Value, is_none
 
 UNBOUND: dict[str, dict[str, Handler]] = {
     "dict": {n: f for n, f in mappings.METHODS.items() if n != "fromkeys"},
@@ -21,9 +23,41 @@ UNBOUND: dict[str, dict[str, Handler]] = {
 __all__ = ["ITEMS", "UNBOUND", "attribute", "from_keys"]
 
 
+_TYPES: dict[str, tuple[type, ...]] = {
+    **{t.__name__: (t,) for t in (list, tuple, set, frozenset, collections.deque)},
+    "dict": (dict, collections.OrderedDict, collections.Counter),
+}
+
+
+def kind_of(obj: Seq | Mapping) -> str:
+    """The name of the type of a container."""
+    return obj.kind if isinstance(obj, Seq) else "dict"
+
+
+def _has_method(obj: Seq | Mapping, name: str) -> bool:
+    return not name.startswith("__") and any(hasattr(t, name) for t in _TYPES.get(kind_of(obj), ()))
+
+
+def _unfollowed(name: str) -> Handler:
+    """A method that no table has: nobody knows what the container holds after it."""
+
+    def method(it: Interpreter, args: Args, site: Site | None) -> Value:
+        obj = args.pos[0]
+        assert isinstance(obj, (Seq, Mapping))
+        cause = Unknown(f"`{name}` of a {kind_of(obj)} is not followed", f"{name}()", places=here(site))
+        it.heap.touch(obj)
+        if isinstance(obj, Mapping):
+            obj.restore(({}, cause))
+        elif obj.kind not in ("tuple", "frozenset"):
+            obj.restore(([], cause))
+        return cause
+
+    return method
+
+
 def attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Value:
     """Attribute `name` of a value of a built-in type."""
-    if isinstance(obj, Const) and obj.value is None:
+    if is_none(obj):
         if name in ("__class__", "__doc__"):
             return NONE
         raise RaiseSignal("AttributeError")
@@ -45,10 +79,10 @@ def attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Valu
             return Native(name, lambda it, args, s: it.events.bakes(obj, s, f"{name}()") or obj)
     if name in table:
         return Bound(Native(name, table[name]), obj)
+    if isinstance(obj, (Seq, Mapping)) and _has_method(obj, name):
+        return Bound(Native(name, _unfollowed(name)), obj)
     if name == "__class__":
-        return Native(
-            obj.kind if isinstance(obj, Seq) else "dict" if isinstance(obj, Mapping) else "str", lambda it, a, s: NONE
-        )
+        return Native(kind_of(obj) if isinstance(obj, (Seq, Mapping)) else "str", lambda it, a, s: NONE)
     if isinstance(obj, Seq) and obj.kind == "slice" and name in ("start", "stop", "step"):
         return obj.items[("start", "stop", "step").index(name)]
     if isinstance(obj, (Num, Pattern)):

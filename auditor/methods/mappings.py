@@ -7,10 +7,10 @@ from auditor.containers.entries import put, update_mapping
 from auditor.containers.iteration import iterate
 from auditor.containers.reading import ZERO, get_item
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
-from auditor.joins import Absent, join_all, maybe_absent, present, union
+from auditor.joins import join_all, maybe_absent, options_present, present, union
 from auditor.methods.items import ITEMS
 from auditor.places import Site
-from auditor.values import NONE, Args, Const, Mapping, Native, Seq, Star, Union, Unknown, Value, key_of
+from auditor.values import NONE, TRUE, Args, Const, Mapping, Native, Seq, Star, Unknown, Value, key_of
 
 
 def _map(args: Args) -> Mapping:
@@ -27,9 +27,7 @@ def _get(it: Interpreter, args: Args, site: Site | None) -> Value:
         obj = Mapping(obj.entries, obj.rest)  # `get` makes nothing
     if found is not None:
         value = found[1]
-        if isinstance(value, Union) and any(isinstance(o, Absent) for o in value.options):
-            return join_all([default, *(o for o in value.options if not isinstance(o, Absent))])
-        return value
+        return join_all([default, *options_present(value)]) if maybe_absent(value) else value
     assert site is not None
     try:
         return union([get_item(it, obj, args.pos[1], site), default])
@@ -59,7 +57,7 @@ def _keys(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _values(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
-    values = [_maybe(v, present(v)) for _, v in obj.entries.values()]
+    values = [_maybe(v, present(v)) for v in obj.values()]
     return Seq("list", values, obj.rest, places=obj.places, flags=obj.flags)
 
 
@@ -86,13 +84,12 @@ def _pop_key(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _popitem(it: Interpreter, args: Args, site: Site | None) -> Value:
-    obj = _map(args)
+    obj, from_the_end = _map(args), operators.truth(args.get(1, "last") or TRUE)
     it.heap.touch(obj)
-    if obj.rest is None and not any(maybe_absent(v) for _, v in obj.entries.values()):
+    if obj.rest is None and from_the_end is not None and not any(map(maybe_absent, obj.values())):
         if not obj.entries:
             raise RaiseSignal("KeyError")
-        last = next(reversed(obj.entries))
-        name, value = obj.entries.pop(last)
+        name, value = obj.entries.pop(next(reversed(obj.entries) if from_the_end else iter(obj.entries)))
         return Seq("tuple", [name, value])
     obj.rest = operators.unknown_from("an item was taken out of a dict", "", obj)
     return obj.rest.child("[popitem]")
@@ -118,11 +115,10 @@ def _setdefault(it: Interpreter, args: Args, site: Site | None) -> Value:
     k = key_of(args.pos[1])
     if k is not None and k in obj.entries:
         found = obj.entries[k][1]
-        if not (isinstance(found, Union) and any(isinstance(o, Absent) for o in found.options)):
+        if not maybe_absent(found):
             return found
         it.heap.touch(obj)
-        there = [o for o in found.options if not isinstance(o, Absent)]
-        obj.entries[k] = (obj.entries[k][0], union([*there, args.get(2, "default") or NONE]))
+        obj.entries[k] = (obj.entries[k][0], union([*options_present(found), args.get(2, "default") or NONE]))
         return obj.entries[k][1]
     it.heap.touch(obj)
     default = args.get(2, "default") or NONE

@@ -21,10 +21,21 @@ def _append(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _seq(args)
     it.heap.touch(obj)
     value = it.tag(args.pos[1])
-    if obj.kind == "set" and any(key_of(i) == key_of(value) for i in obj.items):
-        return NONE
-    obj.items.append(value)
+    if obj.kind == "set":
+        _join_members(obj, [value])
+    else:
+        obj.items.append(value)
     return NONE
+
+
+def _join_members(obj: Seq, new: list[Value]) -> None:
+    """Put into a set what it does not have; of what is not known, it may have it."""
+    for value in new:
+        key, mine = key_of(value), {key_of(i) for i in obj.items}
+        if key is None or key not in mine:
+            obj.items.append(value)
+        if obj.items[1:] and None in (key, *mine):
+            obj.rest = obj.rest or Unknown("whether two members of a set are the same", places=value.places)
 
 
 def _extend(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -35,9 +46,9 @@ def _extend(it: Interpreter, args: Args, site: Site | None) -> Value:
         it.heap.touch(obj)
         new = [it.tag(v) for v in more.items]
         if obj.kind == "set":
-            mine = {key_of(i) for i in obj.items}
-            new = [v for v in new if key_of(v) not in mine]
-        obj.items += new
+            _join_members(obj, new)
+        else:
+            obj.items += new
         obj.rest = obj.rest or more.rest
     return NONE
 
@@ -91,6 +102,8 @@ def _remove(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _index(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _seq(args)
+    if len(args.pos) > 2:
+        return operators.unknown_from("the position of an item in a part of a list", "int", *args.pos, name="index")
     for n, i in enumerate(obj.items):
         same = None if isinstance(i, Star) else operators.truth(operators.compare("==", i, args.pos[1]))
         if same:
@@ -148,8 +161,9 @@ def _set_operation(op: str) -> Handler:
 def _subset(it: Interpreter, args: Args, site: Site | None) -> Value:
     a, b = args.pos[0], args.pos[1]
     if isinstance(a, Seq) and isinstance(b, Seq) and a.exact and b.exact:
-        keys = {key_of(i) for i in b.items}
-        return Const(all(key_of(i) in keys for i in a.items))
+        mine, keys = ({key_of(i) for i in s.items} for s in (a, b))
+        if None not in mine | keys:
+            return Const(mine <= keys)
     return operators.unknown_from("a subset test on a set that is not known", "bool", a, b)
 
 

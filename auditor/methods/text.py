@@ -7,7 +7,7 @@ from typing import Any
 from auditor import operators
 from auditor.containers.iteration import iterate
 from auditor.interpreter import Handler, Interpreter
-from auditor.methods.scalars import wrapped
+from auditor.methods.scalars import large, wrapped
 from auditor.places import Site
 from auditor.values import Args, Const, Seq, Star, Value, merge_places, text_of
 
@@ -24,7 +24,6 @@ _PREDICATES = (
     "isnumeric",
 )
 _LISTS = ("split", "rsplit", "splitlines")
-_WIDEST = 10_000
 
 
 def text_method(name: str) -> Handler:
@@ -36,7 +35,7 @@ def text_method(name: str) -> Handler:
             return _format(receiver, args)
         plain = _plain([*rest, *args.kw.values()])
         text = text_of(receiver)
-        if plain is not None and any(isinstance(p, int) and abs(p) > _WIDEST for p in plain):
+        if plain is not None and any(map(large, plain)):
             plain = None  # a text that is padded too wide to be made
         if isinstance(receiver, Const) and plain is not None and text is not None and len(text) < 100_000:
             count = len(rest)

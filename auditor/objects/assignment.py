@@ -25,7 +25,10 @@ from auditor.values import (
     Value,
 )
 
-_INSIDES = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__wrapped__"})
+_FUNCTION_INTERNALS = frozenset(
+    {"__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__wrapped__"}
+)
+"""Attributes of a function that decide what a call of it does."""
 
 
 def rewire(it: Interpreter, function: Function, name: str, site: Site | None) -> None:
@@ -70,7 +73,7 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             it.heap.touch(obj)
             obj.assigned[f".{name}"] = value
         case Function():
-            if name in _INSIDES:
+            if name in _FUNCTION_INTERNALS:
                 rewire(it, obj, name, site)
             if not it.loader.keeper.depth:
                 it.attributed.setdefault(id(obj), (obj, dict(obj.attributes)))
@@ -82,7 +85,7 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
                 it.events.written(obj, site, None, value)
             elif isinstance(value, Tensor) and value.shape is not None:
                 obj.shape = value.shape
-        case Native() if name in _INSIDES:
+        case Native() if name in _FUNCTION_INTERNALS:
             it.poison = it.poison or Unknown(f"`{name}` of `{obj.name}` is set", places=(site,) if site else ())
         case External():
             it.loader.patch_external(it, f"{obj.dotted}.{name}", value)

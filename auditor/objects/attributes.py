@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor import methods, operators
 from auditor.importing import module_attribute
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, guarded, join_all, union_of
+from auditor.joins import Absent, guarded, join_all, maybe_absent, options_present, union_of
 from auditor.objects.assignment import rewire
 from auditor.objects.inheritance import OBJECT, class_lookup, mro, unread_base
 from auditor.places import Site
@@ -143,18 +143,16 @@ def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | 
     if type(own) is Union and it.assumed.made:
         own = it.assumed.chosen(own)
         own = None if isinstance(own, Absent) else own
-    if own is not None and not (isinstance(own, Union) and any(isinstance(o, Absent) for o in own.options)):
+    if own is not None and (type(own) is not Union or not maybe_absent(own)):
         return own
     found, sure = class_lookup(obj.cls, name)
     if found is not None:
         value = bound(it, found, obj, obj.cls, site)
         if obj.taint is not None and not isinstance(found, (Function, Native)) and own is None:
             return _hidden(obj, name, value)
-        if own is not None and isinstance(own, Union):
-            return join_all([value, *(o for o in own.options if not isinstance(o, Absent))])
-        return value
-    if own is not None and isinstance(own, Union):
-        return join_all(o for o in own.options if not isinstance(o, Absent))
+        return value if own is None else join_all([value, *options_present(own)])
+    if own is not None:
+        return join_all(options_present(own))
     if name == "__class__":
         return obj.cls
     if name == "__dict__":

@@ -144,9 +144,10 @@ def _sequences(op: str, a: Seq, b: Seq) -> Value:
         return Seq(a.kind, [*a.items, *b.items], a.rest or b.rest, places=places, flags=flags)
     if not (a.exact and b.exact):
         return unknown_from("a set operation on a set that is not known", "set", a, b)
-    keys = {key_of(i) for i in b.items}
+    mine, keys = ({key_of(i) for i in s.items} for s in (a, b))
+    if None in mine | keys:
+        return unknown_from("a set operation on members that are not known", "set", a, b)
     if op == "|":
-        mine = {key_of(i) for i in a.items}
         items = [*a.items, *(i for i in b.items if key_of(i) not in mine)]
     elif op == "&":
         items = [i for i in a.items if key_of(i) in keys]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from auditor import dims
+from auditor.answers import every, negated, some
 from auditor.joins import maybe_absent, same, union
 from auditor.objects.inheritance import class_lookup
 from auditor.operators.results import derived, unknown_from
@@ -32,6 +33,7 @@ from auditor.values import (
     Unknown,
     Value,
     as_dim,
+    key_of,
     text_of,
 )
 
@@ -51,11 +53,7 @@ def identical(a: Value, b: Value) -> bool | None:
     if isinstance(a, Const) and isinstance(b, Const):
         return type(a.value) is type(b.value) and bool(a.value == b.value)
     for x, y in ((a, b), (b, a)):
-        if isinstance(x, Const) and isinstance(y, _SOLID):
-            return False
-        if isinstance(x, Const) and x.value is None and isinstance(y, Unknown) and y.typed:
-            return False
-        if isinstance(x, Const) and x.value is None and isinstance(y, (External, ExternalObject)):
+        if isinstance(x, Const) and (isinstance(y, _SOLID) or (x.value is None and _is_something(y))):
             return False
     if isinstance(a, External) and isinstance(b, External):
         return a.dotted == b.dotted
@@ -64,6 +62,11 @@ def identical(a: Value, b: Value) -> bool | None:
     if isinstance(a, _SOLID) and isinstance(b, _SOLID):
         return a is b or (isinstance(a, Seq) and same(a, b))
     return True if a is b else None
+
+
+def _is_something(v: Value) -> bool:
+    """Whether a value that nobody knows is surely not `None`."""
+    return isinstance(v, (External, ExternalObject)) or (isinstance(v, Unknown) and v.typed)
 
 
 def compare(op: str, a: Value, b: Value) -> Value:
@@ -92,10 +95,10 @@ def asked(result: Value, op: str, a: Value, b: Value) -> Value:
 def _compare(op: str, a: Value, b: Value) -> bool | None:
     if op in ("is", "is not"):
         result = identical(a, b)
-        return result if result is None or op == "is" else not result
+        return result if op == "is" else negated(result)
     if op in ("in", "not in"):
         found = contains(b, a)
-        return found if found is None or op == "in" else not found
+        return found if op == "in" else negated(found)
     if isinstance(a, Const) and isinstance(b, Const):
         try:
             return bool(COMPARE[op](a.value, b.value))
@@ -110,7 +113,7 @@ def _compare(op: str, a: Value, b: Value) -> bool | None:
         return _compare_plain(op, a, b)
     if op in ("==", "!="):
         result = _equal(a, b)
-        return result if result is None or op == "==" else not result
+        return result if op == "==" else negated(result)
     return None
 
 
@@ -124,10 +127,24 @@ def _compare_plain(op: str, a: Seq, b: Seq) -> bool | None:
     x, y = ([i.value for i in s.items if isinstance(i, Const)] for s in (a, b))
     if len(x) != len(a.items) or len(y) != len(b.items) or a.rest is not None or b.rest is not None:
         return None
+    sets = a.kind in SETS and b.kind in SETS
     try:
-        return bool(COMPARE[op](x, y))
+        return bool(COMPARE[op](set(x), set(y)) if sets else COMPARE[op](x, y))
     except TypeError:
         return None
+
+
+SETS = frozenset({"set", "frozenset"})
+
+
+def _same_members(a: Seq, b: Seq) -> bool | None:
+    """Whether two sets are equal: in whatever order, and of whichever kind."""
+    if not (a.exact and b.exact):
+        return None
+    x, y = ({key_of(i) for i in s.items} for s in (a, b))
+    if all(k is not None and k[0] in ("str", "num") for k in x | y):
+        return x == y
+    return True if x == y and all(k is not None and k[0] in ("str", "num", "bool", "NoneType") for k in x) else None
 
 
 def _compare_dims(op: str, x: dims.Dim, y: dims.Dim) -> bool | None:
@@ -137,13 +154,11 @@ def _compare_dims(op: str, x: dims.Dim, y: dims.Dim) -> bool | None:
         case ">":
             return dims.less(y, x)
         case "<=":
-            r = dims.less(y, x)
-            return None if r is None else not r
+            return negated(dims.less(y, x))
         case ">=":
-            r = dims.less(x, y)
-            return None if r is None else not r
-    r = dims.equal(x, y)
-    return r if r is None or op == "==" else not r
+            return negated(dims.less(x, y))
+    equal = dims.equal(x, y)
+    return equal if op == "==" else negated(equal)
 
 
 def _equal(a: Value, b: Value) -> bool | None:
@@ -163,18 +178,18 @@ def _equal(a: Value, b: Value) -> bool | None:
         return _patterns_differ(s, t)
     if (s is None) != (t is None):
         return False
+    if isinstance(a, Seq) and isinstance(b, Seq) and a.kind in SETS and b.kind in SETS:
+        return _same_members(a, b)
     if isinstance(a, Seq) and isinstance(b, Seq) and a.exact and b.exact:
         if a.kind != b.kind or len(a.items) != len(b.items):
             return False
-        parts = [_same_item(x, y) for x, y in zip(a.items, b.items, strict=True)]
-        return False if False in parts else None if None in parts else True
+        return every([_same_item(x, y) for x, y in zip(a.items, b.items, strict=True)])
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if a.rest is not None or b.rest is not None:
             return None
         if a.entries.keys() != b.entries.keys():
             return False if all(k[0] in ("str", "num") for k in (*a.entries, *b.entries)) else None
-        parts = [_same_item(a.entries[k][1], b.entries[k][1]) for k in a.entries]
-        return False if False in parts else None if None in parts else True
+        return every([_same_item(a.entries[k][1], b.entries[k][1]) for k in a.entries])
     if isinstance(a, Seq) and isinstance(b, Seq):
         return None if a.kind == b.kind else False
     if isinstance(a, Const) != isinstance(b, Const):
@@ -242,7 +257,5 @@ def contains(container: Value, item: Value) -> bool | None:
 
 
 def _among(values: Iterable[Value], closed: bool, item: Value) -> bool | None:
-    seen = [_same_item(v, item) for v in values]
-    if True in seen:
-        return True
-    return None if None in seen or not closed else False
+    found = some([_same_item(v, item) for v in values])
+    return found if found or closed else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from auditor.values import Const, Num, Pattern, Tensor, Unknown, Value, origins
+from auditor.values import Const, Num, Pattern, Unknown, Value, origins
 
 
 def derived(value: Any, *sources: Value) -> Const:
@@ -42,8 +42,6 @@ def depends_on_query(v: Value) -> bool:
             return d.query
         case Unknown(query=q):
             return q
-        case Tensor(tags=tags):
-            return "query" in tags
     return False
 
 

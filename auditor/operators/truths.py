@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from auditor import dims
+from auditor.answers import common
 from auditor.joins import maybe_absent
 from auditor.objects.inheritance import mro
 from auditor.values import (
@@ -42,8 +43,7 @@ def truth(v: Value) -> bool | None:
                 return True
             return None if entries or rest else False
         case Union(options=options):
-            seen = {truth(o) for o in options}
-            return seen.pop() if len(seen) == 1 else None
+            return common([truth(o) for o in options])
         case Unknown() | Tensor() | ExternalObject() | External():
             return None
         case Instance(payload=Seq() | Mapping() as inner):

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from auditor.interpreter import Frame, Interpreter, Signal
+from auditor.memo import by_identity
 from auditor.statements.narrowing import Kept, narrowed, widened
 from auditor.syntax import parts
 
@@ -43,15 +44,10 @@ def _arm(it: Interpreter, node: cst.If, taken: bool, frame: Frame) -> Signal:
     return it.run_block(node.orelse.body.body, frame)
 
 
-_leaving: dict[int, tuple[cst.If, bool]] = {}
-
-
+@by_identity
 def _leaves(node: cst.If) -> bool:
     """Whether an arm may leave the scope, so that what follows depends on the condition too."""
-    found = _leaving.get(id(node))
-    if found is None or found[0] is not node:
-        found = _leaving[id(node)] = (node, _has_exit(node))
-    return found[1]
+    return _has_exit(node)
 
 
 _LEAVING = frozenset({cst.Return, cst.Raise, cst.Continue, cst.Break})

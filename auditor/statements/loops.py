@@ -78,7 +78,7 @@ def _surviving(it: Interpreter, run_loop: Callable[[], Signal]) -> Signal:
         worlds = it.heap.release(outer)[:-1]
         if not worlds:
             raise
-        return it._merge(worlds, (BREAK, CONTINUE))
+        return it.merge(worlds, (BREAK, CONTINUE))
 
 
 def _else(it: Interpreter, signal: Signal, broke: set[bool], orelse: cst.Else | None, frame: Frame) -> Signal:

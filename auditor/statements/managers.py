@@ -7,14 +7,13 @@ from typing import Any
 
 import libcst as cst
 
-from auditor.calls.functions import contains_yield
 from auditor.interpreter import Frame, Interpreter, Signal
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site
 from auditor.statements.assignments import assign
 from auditor.statements.exceptions import exception_name, try_
 from auditor.stdlib.managers import EXIT_STACK, enter, leave
-from auditor.syntax import parts, spelled
+from auditor.syntax import contains_yield, parts, spelled
 from auditor.values import NONE, ExternalObject, Function, Instance, NativeClass, Seq, Unknown, Value
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from auditor import operators
+from auditor.answers import every, some
 from auditor.containers.reading import get_item
 from auditor.interpreter import Frame, Interpreter, RaiseSignal, Signal
 from auditor.objects.instance_of import is_instance
@@ -55,8 +56,7 @@ def match_pattern(it: Interpreter, pattern: Any, subject: Value, frame: Frame) -
             assign(it, pattern.name, subject, frame)
         return inner
     if isinstance(pattern, cst.MatchOr):
-        seen = [match_pattern(it, p.pattern, subject, frame) for p in pattern.patterns]
-        return True if True in seen else None if None in seen else False
+        return some([match_pattern(it, p.pattern, subject, frame) for p in pattern.patterns])
     if isinstance(pattern, (cst.MatchValue, cst.MatchSingleton)):
         return operators.truth(operators.compare("==", subject, it.eval(pattern.value, frame)))
     if isinstance(pattern, (cst.MatchList, cst.MatchTuple)):
@@ -66,10 +66,6 @@ def match_pattern(it: Interpreter, pattern: Any, subject: Value, frame: Frame) -
     if isinstance(pattern, cst.MatchClass):
         return _match_class(it, pattern, subject, frame)
     return None
-
-
-def _all_of(seen: list[bool | None]) -> bool | None:
-    return False if False in seen else None if None in seen else True
 
 
 def _match_sequence(it: Interpreter, patterns: list[Any], subject: Value, frame: Frame) -> bool | None:
@@ -90,7 +86,7 @@ def _match_sequence(it: Interpreter, patterns: list[Any], subject: Value, frame:
         patterns, items = [*patterns[:star], *patterns[star + 1 :]], [*items[:star], *items[end:]]
     if len(patterns) != len(items):
         return False
-    return _all_of([match_pattern(it, p.value, v, frame) for p, v in zip(patterns, items, strict=True)])
+    return every([match_pattern(it, p.value, v, frame) for p, v in zip(patterns, items, strict=True)])
 
 
 def _match_mapping(it: Interpreter, pattern: cst.MatchMapping, subject: Value, frame: Frame) -> bool | None:
@@ -107,7 +103,7 @@ def _match_mapping(it: Interpreter, pattern: cst.MatchMapping, subject: Value, f
         named = {key_of(it.eval(e.key, frame)) for e in pattern.elements}
         left = {k: v for k, v in subject.entries.items() if k not in named}
         assign(it, pattern.rest, Mapping(left, subject.rest), frame)
-    return _all_of(seen)
+    return every(seen)
 
 
 def _match_class(it: Interpreter, pattern: cst.MatchClass, subject: Value, frame: Frame) -> bool | None:
@@ -131,4 +127,4 @@ def _match_class(it: Interpreter, pattern: cst.MatchClass, subject: Value, frame
             seen.append(match_pattern(it, k.pattern, it.get(subject, k.key.value, None), frame))
         except RaiseSignal:
             return False
-    return _all_of(seen)
+    return every(seen)

@@ -17,6 +17,7 @@ from auditor.stdlib import (
     mocks,
     options,
     processes,
+    regular,
 )
 from auditor.values import Value
 
@@ -35,4 +36,5 @@ NATIVES: dict[str, Value] = {
     **managers.NATIVES,
     **mocks.NATIVES,
     **processes.NATIVES,
+    **regular.NATIVES,
 }

@@ -8,7 +8,7 @@ from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.stdlib.classes import NAMESPACE
 from auditor.stdlib.iteration import starmap
-from auditor.values import NONE, Args, Const, Instance, Mapping, Native, NativeClass, Seq, Value, text_of
+from auditor.values import NONE, Args, Instance, Mapping, Native, NativeClass, Seq, Value, is_given, text_of
 
 
 def _init(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -30,7 +30,7 @@ def _run(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     assert isinstance(obj, Instance)
     target, given, keywords = (obj.attrs.get(f"_{n}") for n in ("target", "args", "kwargs"))
-    if target is None or (isinstance(target, Const) and target.value is None) or site is None:
+    if not is_given(target) or site is None:
         return NONE
     pos = iterate(it, given, site) if given is not None else Seq("tuple", [])
     kw = {text_of(k) or "?": v for k, v in keywords.entries.values()} if isinstance(keywords, Mapping) else {}

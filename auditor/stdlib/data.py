@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,12 +22,12 @@ from auditor.values import (
     Instance,
     Mapping,
     Native,
-    NativeClass,
     Num,
     Seq,
     Star,
     Unknown,
     Value,
+    is_given,
     key_of,
     text_of,
 )
@@ -36,6 +35,8 @@ from auditor.values import (
 
 def _math(name: str, function: Callable[..., Any]) -> Native:
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        if args.kw:
+            return operators.unknown_from(f"math.{name} with arguments by name", "float", *args.all(), name=name)
         if all(isinstance(a, Const) for a in args.pos):
             try:
                 return operators.derived(function(*(a.value for a in args.pos if isinstance(a, Const))), *args.pos)
@@ -130,53 +131,10 @@ def _counter(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _deque(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = it.call(it.loader.builtins["list"], Args(args.pos[:1]), site)
+    made, most = it.call(it.loader.builtins["list"], Args(args.pos[:1]), site), args.get(1, "maxlen")
+    if is_given(most):  # the first items go when others come, and nothing here keeps count
+        return operators.unknown_from("a deque of bounded length", "", made, most)
     return Seq("deque", made.items, made.rest) if isinstance(made, Seq) else made
-
-
-def _re(name: str) -> Native:
-    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
-        texts = [text_of(a) for a in args.pos]
-        if all(
-            t is not None and "*" not in t for t in texts if t is None or not isinstance(args.pos[0], Const)
-        ) and all(isinstance(a, Const) for a in args.pos):
-            pattern = texts[0] or ""
-            if len(pattern) < 200 and not re.search(r"[*+}]\)[*+{]", pattern):
-                try:
-                    found = getattr(re, name)(*(a.value for a in args.pos if isinstance(a, Const)))
-                except (re.error, TypeError, ValueError):
-                    found = ...
-                if name == "sub" and isinstance(found, str):
-                    return operators.derived(found, *args.pos)
-                if found is None:
-                    return NONE
-                if name in ("match", "search", "fullmatch") and found is not ...:
-                    return _match_object(found, args)
-                if name in ("findall", "split") and isinstance(found, list):
-                    return plain_value(found)
-        if name == "sub":
-            return operators.pattern("*", *args.pos)
-        return operators.unknown_from("a match in a text that is not known", "", *args.pos, name=f"re.{name}")
-
-    return Native(f"re.{name}", run)
-
-
-def _match_object(found: re.Match[str], args: Args) -> Value:
-    def group(it: Interpreter, inner: Args, site: Site | None) -> Value:
-        key = inner.pos[1].value if len(inner.pos) > 1 and isinstance(inner.pos[1], Const) else 0
-        return operators.derived(found.group(key), *args.pos)
-
-    cls = NativeClass(
-        "re.Match",
-        {
-            "group": group,
-            "__getitem__": group,
-            "groups": lambda it, inner, site: Seq("tuple", [Const(g) for g in found.groups()]),
-            "start": lambda it, inner, site: Const(found.start()),
-            "end": lambda it, inner, site: Const(found.end()),
-        },
-    )
-    return Instance(cls)
 
 
 def _time(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -209,11 +167,10 @@ NATIVES: dict[str, Value] = {
     "math.inf": Const(math.inf),
     "json.loads": Native("json.loads", _json_loads),
     "json.load": Native("json.load", _json_loads),
-    "collections.OrderedDict": Native("dict", _ordered_dict),
+    "collections.OrderedDict": Native("collections.OrderedDict", _ordered_dict),
     "collections.defaultdict": Native("defaultdict", _defaultdict),
     "collections.Counter": Native("Counter", _counter),
     "collections.deque": Native("deque", _deque),
-    **{f"re.{n}": _re(n) for n in ("sub", "match", "search", "fullmatch", "findall", "split")},
     "time.time": Native("time", _time),
     "time.perf_counter": Native("perf_counter", _time),
     "time.monotonic": Native("monotonic", _time),

@@ -135,12 +135,12 @@ def _listing(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _parents(it: Interpreter, args: Args, site: Site | None) -> Value:
     out: list[Value] = []
-    text = posixpath.dirname(path_text(args.pos[0]))
-    while text and len(out) < 16:
+    text = path_text(args.pos[0])
+    if "*" in text:
+        return Seq("tuple", out, Unknown("the folders above a path that is not known", places=args.pos[0].places))
+    while text not in ("/", ".", "") and len(out) < 16:
+        text = posixpath.dirname(text) or "."
         out.append(make_path(text, args.pos[0]))
-        if text in ("/", "."):
-            break
-        text = posixpath.dirname(text)
     return Seq("tuple", out)
 
 

@@ -15,7 +15,7 @@ from auditor.interpreter import Interpreter
 from auditor.loader import FILE_PREFIX
 from auditor.places import Site
 from auditor.stdlib.configurations import overridden, wrapped
-from auditor.values import NONE, Args, Const, Mapping, Native, Seq, Unknown, Value, text_of
+from auditor.values import Args, Const, Mapping, Native, Seq, Unknown, Value, is_given, text_of
 
 
 class _Beyond(Exception):
@@ -47,7 +47,7 @@ def _composed(it: Interpreter, settings: Args, site: Site | None) -> Value:
     given = it.loader.patched.get("sys.argv")
     words = [text_of(w) or "*" for w in given.items[1:]] if isinstance(given, Seq) else []
     it.loader.argv_read = True
-    inner = text_of(folder) if folder is not None and folder != NONE else ""
+    inner = text_of(folder) if is_given(folder) else ""
     primary = text_of(name) if name is not None else None
     try:
         if inner is None or primary is None or "*" in inner or "*" in primary:

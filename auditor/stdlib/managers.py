@@ -12,10 +12,11 @@ from typing import Any
 import libcst as cst
 
 from auditor import operators
-from auditor.calls.functions import bind, contains_yield
+from auditor.calls.parameters import bind, receiver
 from auditor.interpreter import Frame, Interpreter, RaiseSignal, Signal
 from auditor.objects.inheritance import OBJECT, class_lookup
 from auditor.places import Site
+from auditor.syntax import contains_yield
 from auditor.values import (
     NONE,
     Args,
@@ -44,7 +45,7 @@ def managed(it: Interpreter, args: Args, site: Site | None) -> Value:
     return function
 
 
-def made(function: Function, args: Args) -> Value:
+def manager_of(function: Function, args: Args) -> Value:
     """What a call of such a function gives: nothing of it has run yet."""
     return Instance(MANAGER, payload=(function, args, []))
 
@@ -54,7 +55,7 @@ def _enter(it: Interpreter, args: Args, site: Site | None) -> Value:
     assert isinstance(manager, Instance)
     function, given, exits = manager.payload
     env = Env(parent=function.env)
-    frame = Frame(env, function.site.statement, it.loader.module_of(function.env), function, _receiver(function, given))
+    frame = Frame(env, function.site.statement, it.loader.module_of(function.env), function, receiver(function, given))
     bind(it, function, given, env, site)
     mark = len(it.heap.pending)
     it.depth += 1
@@ -68,10 +69,6 @@ def _enter(it: Interpreter, args: Args, site: Site | None) -> Value:
     finally:
         it.depth -= 1
         it.settle(mark, None, ())
-
-
-def _receiver(function: Function, given: Args) -> Value | None:
-    return given.pos[0] if function.owner is not None and given.pos else None
 
 
 def _first_half(it: Interpreter, body: Sequence[Any], frame: Frame, exits: list[Exit]) -> Value:

@@ -9,8 +9,22 @@ from auditor import dims, operators
 from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch.rows import BLENDED, INPUT, has_rows, is_mask, root
-from auditor.values import Const, Num, Seq, Storage, Tensor, Union, Unknown, Value, as_dim, merge_places, serial
+from auditor.torch.rows import has_rows, is_mask, root
+from auditor.values import (
+    Const,
+    Num,
+    Seq,
+    Storage,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    as_dim,
+    is_none,
+    merge_places,
+    serial,
+)
+from auditor.values.tags import BLENDED, COPY, FLOORED, INPUT, MIXED, MOVED, ONE_PLACE, PICKED, WRAPS
 from rules.facts import Role
 
 Example = Mapping[dims.Atom, int]
@@ -124,15 +138,15 @@ class Events:
         if target.base is None:
             self.writes.append(Write(base, site, wraps=False, whole=True))
             return
-        wraps = "wraps" in target.tags or wraps_at(key)
+        wraps = WRAPS in target.tags or wraps_at(key)
         whole = (key is None or _covers(key)) and is_layer(target)
         placed = _is_placed(target.base, value)
         own = not placed and isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
-        wraps = wraps or (own and whole and isinstance(value, Tensor) and "moved" in value.tags)
+        wraps = wraps or (own and whole and isinstance(value, Tensor) and MOVED in value.tags)
         unclear = unclear or _unclear(target, key, value, whole)
         if not unclear and not whole and _rounded(key):
             unclear = "is written at a position that was rounded"
-        if not unclear and self.symbolic and not whole and ("one-place" in target.tags or in_one_place(key)):
+        if not unclear and self.symbolic and not whole and (ONE_PLACE in target.tags or in_one_place(key)):
             unclear = "is written in the same rows by every call"
         part = self.symbolic and not whole
         blended = self._blended(target.base, value, part) if self.symbolic else ""
@@ -150,7 +164,7 @@ class Events:
             return ""
         if BLENDED in value.tags:
             return "takes rows of the query that were mixed among themselves"
-        if "mixed-rows" in value.tags:
+        if MIXED in value.tags:
             return "takes one row of the query in the place of several"
         if part and self.from_held(storage, value):
             return "takes rows that are computed from those that it held before"
@@ -239,7 +253,7 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
     if not isinstance(value, Tensor) or whole:
         return ""
     assert target.base is not None
-    if value.base is target.base or ("copy" in value.tags and target.base.tag in value.tags):
+    if value.base is target.base or (COPY in value.tags and target.base.tag in value.tags):
         return "is written in part from itself"
     return ""
 
@@ -260,15 +274,11 @@ def _takes_rows(target: Tensor, key: Value | None) -> bool:
         case None:
             return has_rows(target)
         case Seq(kind="slice", items=(start, stop, _)):
-            first, end = 0 if isinstance(start, Const) and start.value is None else as_dim(start), as_dim(stop)
+            first, end = 0 if is_none(start) else as_dim(start), as_dim(stop)
             return first is None or end is None or dims.depends_on_query(dims.sub(end, first))
         case Seq(items=items):
             return any(_takes_rows(target, i) for i in items if not _covers(i))
     return has_rows(key)
-
-
-CHOSEN = frozenset({"chosen", "argmax", "topk"})
-"""Tags of positions that a condition, a bound or the model's own values choose."""
 
 
 def _chosen(key: Value | None) -> bool:
@@ -282,7 +292,7 @@ def _chosen(key: Value | None) -> bool:
         alone = len(key.dim.terms) == 1
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
         return key.dim.flexible and ("min" in made or (alone and "either" in made))
-    return isinstance(key, Tensor) and not key.tags.isdisjoint(CHOSEN)
+    return isinstance(key, Tensor) and not key.tags.isdisjoint(PICKED)
 
 
 def _computed(key: Value | None) -> bool:
@@ -312,7 +322,7 @@ def _rounded(key: Value | None) -> bool:
         case Seq(items=items):
             return any(map(_rounded, items))
         case Tensor(tags=tags):
-            return "floored" in tags and "wraps" not in tags
+            return FLOORED in tags and WRAPS not in tags
         case Num(dim=d):
             return d.flexible and not d.remainder and any(a.name.startswith("div(") for a in d.atoms)
     return False
@@ -341,7 +351,7 @@ def wraps_at(key: Value | None) -> bool:
         case Seq(items=items):
             return any(wraps_at(i) for i in items)
         case Tensor(tags=tags):
-            return "wraps" in tags
+            return WRAPS in tags
         case None:
             return False
     dim = getattr(key, "dim", None)
@@ -351,5 +361,5 @@ def wraps_at(key: Value | None) -> bool:
 def _covers(key: Value) -> bool:
     """Whether an item assignment writes everything: `x[:] = y` or `x[...] = y`."""
     if isinstance(key, Seq) and key.kind == "slice":
-        return all(isinstance(b, Const) and b.value is None for b in key.items)
+        return all(is_none(b) for b in key.items)
     return isinstance(key, Const) and key.value is ...

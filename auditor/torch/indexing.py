@@ -10,7 +10,8 @@ from auditor.torch import rows
 from auditor.torch.events import in_one_place, wraps_at
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
-from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered
+from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered, is_none
+from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, WRAPS
 
 
 def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:
@@ -76,21 +77,21 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if tensor.pick is not None and all(map(_is_new_axis_or_all, parts)):
         made.pick = tensor.pick.seen
     made = rows.other(it, made, elsewhere)
-    if rows.BEHIND in tensor.tags:
+    if BEHIND in tensor.tags:
         made = rows.cut_behind(made, parts, site)
     if made.base is not None and wraps_at(key):
-        made.tags = made.tags | {"wraps"}
+        made.tags = made.tags | {WRAPS}
     if made.base is not None and in_one_place(key):
-        made.tags = made.tags | {"one-place"}
-    if "grown" in made.tags and any(isinstance(p, Seq) for p in parts):
-        made.tags = made.tags | {"moved"}
+        made.tags = made.tags | {ONE_PLACE}
+    if GROWN in made.tags and any(isinstance(p, Seq) for p in parts):
+        made.tags = made.tags | {MOVED}
     if cut:
         made.cuts = (*made.cuts, site) if site not in made.cuts else made.cuts
     return made
 
 
 def _is_new_axis(p: Value) -> bool:
-    return isinstance(p, Const) and p.value is None
+    return is_none(p)
 
 
 def _is_new_axis_or_all(p: Value) -> bool:
@@ -113,10 +114,10 @@ def _index_shape(p: Value) -> Shape | None:
 def _sliced(length: Dim, bounds: Seq) -> Dim | None:
     values: list[Dim | None] = []
     for v in bounds.items:
-        if isinstance(v, Const) and v.value is None:
+        if is_none(v):
             values.append(None)
             continue
-        if isinstance(v, Union) and any(isinstance(o, Const) and o.value is None for o in v.options):
+        if isinstance(v, Union) and any(is_none(o) for o in v.options):
             return None  # a bound that may be left out
         d = size(v)
         if d is None and isinstance(v, Unknown):

@@ -19,7 +19,7 @@ from auditor import dims
 from auditor.interpreter import Frame, Interpreter
 from auditor.places import Site
 from auditor.syntax import spelled
-from auditor.values import Args, Bound, Const, Env, Function, NativeClass, Num, Seq, Tensor, Unknown, Value
+from auditor.values import Args, Bound, Const, Env, Function, NativeClass, Num, Seq, Tensor, Unknown, Value, is_none
 
 _LAYER = "Linear"
 
@@ -133,7 +133,7 @@ def _is_row(key: Value, axis: int) -> bool:
 
 def _is_whole(key: Value) -> bool:
     bounds = key.items if isinstance(key, Seq) and key.kind == "slice" else ()
-    return bool(bounds) and all(isinstance(b, Const) and b.value is None for b in bounds)
+    return bool(bounds) and all(is_none(b) for b in bounds)
 
 
 def _is_last(key: Value) -> bool:

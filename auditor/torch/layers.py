@@ -13,7 +13,7 @@ from auditor.torch.modules import MODULE
 from auditor.torch.ops import convolution, elementwise, normalization, views
 from auditor.torch.ops.op import Op
 from auditor.torch.shapes import Shape
-from auditor.torch.tensors import OWN_TAGS, as_tensor, result, size, unknown_tensor
+from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
 from auditor.values import (
     NONE,
     Args,
@@ -29,6 +29,7 @@ from auditor.values import (
     number,
     text_of,
 )
+from auditor.values.tags import OWN, TOKENS
 
 Forward = Callable[[Interpreter, Instance, Args, "Site | None"], Value]
 Shaper = Callable[[Instance], dict[str, tuple[Dim, ...] | None]]
@@ -108,7 +109,7 @@ def _linear(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Va
     if x is None or not x.shape or out is None:
         return unknown_tensor("a linear layer on a tensor that is not known", site, *((x,) if x is not None else ()))
     made = result((*x.shape[:-1], out), x, site=None)
-    made.tags = made.tags - OWN_TAGS
+    made.tags = made.tags - OWN
     return made
 
 
@@ -123,7 +124,7 @@ def _embedding(it: Interpreter, obj: Instance, args: Args, site: Site | None) ->
     if ids is None or ids.shape is None or width is None:
         return unknown_tensor("an embedding of a tensor that is not known", site, *((ids,) if ids is not None else ()))
     made = result((*ids.shape, width), ids, site=None, dtype="float32")
-    made.tags = made.tags - OWN_TAGS - {rows.TOKENS}
+    made.tags = made.tags - OWN - {TOKENS}
     return made
 
 

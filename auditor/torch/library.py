@@ -8,7 +8,7 @@ from __future__ import annotations
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
-from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Unknown, Value, text_of
+from auditor.values import NONE, Args, Instance, Native, NativeClass, Unknown, Value, is_given, text_of
 
 _NO_RESULT = ("Meta", "Autograd")
 """Dispatch keys whose functions give shapes, or gradients, instead of what the operator computes."""
@@ -58,7 +58,7 @@ def _decorator(
             _define(it, name, args.pos[0], site)
         return args.pos[0]
 
-    if function is not None and not (isinstance(function, Const) and function.value is None):
+    if is_given(function):
         return register(it, Args([function]), site)
     return Native("register", register)
 

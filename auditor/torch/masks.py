@@ -9,19 +9,9 @@ from collections.abc import Iterable
 
 from auditor.dims import Poly, is_query
 from auditor.values import NO_FLAGS, Tensor
+from auditor.values.tags import ACROSS, ALIKE, COARSE, SCORES, UNMASKED, WEIGHTS, WEIGHTS_ACROSS
 
-SCORES, WEIGHTS = "scores", "weights"
-"""The tags of products with each row of a cache, and of what a softmax makes of them: no mask has met them.
-
-The rows of the query lie along the last axis but one. `ACROSS` and `WEIGHTS_ACROSS` mean the same where they do not.
-"""
-ACROSS, WEIGHTS_ACROSS = "scores-across", "weights-across"
 WEIGHED = {SCORES: WEIGHTS, ACROSS: WEIGHTS_ACROSS}
-ALIKE = "alike-rows"
-"""The tag of a tensor that has a row for each row of the query, and the same numbers in all of them."""
-COARSE = "coarse-mask"
-"""The tag of a comparison of numbers that were rounded: it says the same for some rows, one behind another."""
-UNMASKED = frozenset({SCORES, WEIGHTS, ACROSS, WEIGHTS_ACROSS, ALIKE, COARSE})
 _SHOWING = frozenset({ALIKE, COARSE})
 
 

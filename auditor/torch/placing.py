@@ -12,13 +12,13 @@ from __future__ import annotations
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.torch import shapes
-from auditor.torch.events import CHOSEN, is_layer
-from auditor.torch.rows import BLENDED
+from auditor.torch.events import is_layer
 from auditor.values import Const, Num, Pick, Tensor, Unknown, Value, serial
+from auditor.values.tags import BLENDED, MOVED, PICKED, WRAPS
 
 NUMBERS = Pick("numbers")
 """0, 1, 2, ... along one axis."""
-_NOT_GIVEN = CHOSEN | {"wraps", "moved"}
+_NOT_GIVEN = PICKED | {WRAPS, MOVED}
 """Tags of positions that are chosen, wrapped around or moved."""
 
 

@@ -16,21 +16,33 @@ from auditor import dims
 from auditor.dims import Dim, is_query
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch.masks import ACROSS, ALIKE, SCORES, WEIGHTS, WEIGHTS_ACROSS, alike, coarse, scores_across
+from auditor.torch.masks import alike, coarse, scores_across
 from auditor.torch.shapes import Shape, normal
 from auditor.torch.tensors import tagged
 from auditor.values import Const, Seq, Tensor, Union, Value, merge_places
+from auditor.values.tags import (
+    ACROSS,
+    ALIKE,
+    BEHIND,
+    BLENDED,
+    COPY,
+    FLIPPED,
+    FLOORED,
+    INPUT,
+    JUDGED,
+    MASK,
+    MIXED,
+    MOVED,
+    NOT_THE_QUERYS,
+    OTHER,
+    SCORES,
+    TOKENS,
+    WEIGHTS,
+    WEIGHTS_ACROSS,
+    WIDE,
+)
 
-MASK, OTHER, FLIPPED, BLENDED = "row-mask", "other-rows", "flipped-rows", "blended-rows"
-JUDGED = "judged"
-"""The tag of a comparison of what the model computes."""
-BEHIND = "rows-behind-others"
-"""The tag of rows of the query that a fixed number of others was put in front of."""
-NOT_THE_QUERYS = frozenset({OTHER, FLIPPED})
-INPUT, TOKENS = "input", "tokens"
-"""The tags of what is computed from an input of the graph, and from the query."""
 _WRITTEN = frozenset({OTHER, FLIPPED, BLENDED, INPUT})
-_WIDE = "wide-mask"
 _NUMBERS = ("int", "uint", "bool")
 
 
@@ -60,7 +72,7 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
     made.tags = made.tags - {MASK} | {JUDGED} if computed else made.tags | {MASK}
-    return coarse(made) if "floored" in made.tags else made
+    return coarse(made) if FLOORED in made.tags else made
 
 
 def _is_input(t: Tensor) -> bool:
@@ -78,7 +90,7 @@ def is_row_mask(m: Value) -> bool:
         return False
     rows = [n for n, d in enumerate(m.shape) if dims.depends_on_query(d)]
     rest = [d for n, d in enumerate(m.shape) if n not in rows and n > 0]
-    return len(rows) == 1 and (_WIDE in m.tags or (len(m.shape) > 1 and all(d == 1 for d in rest)))
+    return len(rows) == 1 and (WIDE in m.tags or (len(m.shape) > 1 and all(d == 1 for d in rest)))
 
 
 def masked(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
@@ -193,7 +205,7 @@ def normed(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> T
 def widened(t: Tensor, made: Tensor) -> Tensor:
     """`t`, expanded: a mask of rows stays one, and one row that goes into all of them makes them alike."""
     if is_row_mask(t):
-        made.tags = made.tags | {_WIDE, MASK}
+        made.tags = made.tags | {WIDE, MASK}
     return alike(made) if t.shape is not None and not any(map(is_query, t.shape)) else made
 
 
@@ -266,7 +278,7 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
     """`part` of `t` (all of it when None) was written in place, by something with these `tags`."""
     whole = root(t)
     part = part if part is not None else t
-    marks = tags & (_WRITTEN | {"moved"} if "copy" in whole.tags else _WRITTEN)
+    marks = tags & (_WRITTEN | {MOVED} if COPY in whole.tags else _WRITTEN)
     mark = OTHER if it.events is not None and it.events.inside else MASK
     if has_rows(whole) and not whole.dtype.startswith(_NUMBERS):
         assert whole.shape is not None
@@ -301,7 +313,7 @@ def _surely_rows(d: Dim) -> bool:
 
 def spread_out(made: Tensor, *parts: Tensor) -> Tensor:
     """`made`, tagged when one row of the query is spread over all of its rows, or stands among others."""
-    return tagged(made, "mixed-rows") if made.shape is not None and any(spreads(p, made.shape) for p in parts) else made
+    return tagged(made, MIXED) if made.shape is not None and any(spreads(p, made.shape) for p in parts) else made
 
 
 def in_place_of(t: Tensor, made: Tensor) -> Tensor:

@@ -24,7 +24,8 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:
-    rank = max(len(s) for s in shapes)
+    """The shape that all of them are broadcast to, aligned at their last axes (see `broadcast_dim`)."""
+    rank = max(map(len, shapes))
     out: list[Dim] = [1] * rank
     for s in shapes:
         padded = (1,) * (rank - len(s)) + tuple(s)
@@ -33,15 +34,18 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
 
 
 def normal(axis: int, rank: int) -> int:
+    """An axis counted from the front."""
     return axis + rank if axis < 0 else axis
 
 
 def replace(shape: Shape, axis: int, size: Dim) -> Shape:
+    """The shape with another size along an axis, which may be counted from the end."""
     axis = normal(axis, len(shape))
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
 def drop(shape: Shape, axis: int) -> Shape:
+    """The shape without an axis, which may be counted from the end."""
     axis = normal(axis, len(shape))
     return (*shape[:axis], *shape[axis + 1 :])
 
@@ -109,11 +113,13 @@ def convolved(size: Dim, kernel: Dim, stride: Dim, padding: Dim, dilation: Dim) 
 
 
 def deconvolved(size: Dim, kernel: Dim, stride: Dim, padding: Dim, extra: Dim = 0) -> Dim:
+    """Length after a transposed convolution; `extra` is its `output_padding`."""
     inner = dims.mul(dims.sub(size, 1), stride)
     return dims.add(dims.add(dims.sub(inner, dims.mul(2, padding)), kernel), extra)
 
 
 def matmul(a: Shape, b: Shape) -> Shape:
+    """`[..., n, k] @ [..., k, m]` is `[..., n, m]`; a vector has no row, or no column, of its own."""
     if len(a) == 1 and len(b) == 1:
         return ()
     if len(a) == 1:
@@ -170,4 +176,5 @@ def einsum(equation: str, operands: Sequence[Shape]) -> Shape | None:
 
 
 def text(shape: Shape) -> str:
+    """A shape as reports show it: `[1, q, 64]`."""
     return f"[{', '.join(map(str, shape))}]"

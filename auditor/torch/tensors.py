@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from auditor import dims, operators
+from auditor import dims
 from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch.masks import UNMASKED, still_unmasked
+from auditor.torch.masks import still_unmasked
 from auditor.torch.shapes import Shape
 from auditor.values import (
     NO_FLAGS,
@@ -25,12 +25,10 @@ from auditor.values import (
     Value,
     altered,
     as_dim,
+    is_none,
     merge_places,
 )
-
-OWN_TAGS = frozenset({"argmax", "topk", "one-row", "copy", "rows-behind-others", "judged"}) | UNMASKED
-_ALL = frozenset({"row-mask", "wide-mask"})
-"""Tags of a tensor that is computed from nothing but such tensors and numbers."""
+from auditor.values.tags import OF_ALL, OWN, WRAPS
 
 
 def result(
@@ -59,9 +57,9 @@ def result(
             cuts, places = merge_places(*[t.cuts for t in tensors]), merge_places(*[t.places for t in tensors])
         if tags and len(tensors) > 1:
             kept = still_unmasked(tags, tensors)
-            tags = tags - OWN_TAGS | kept  # said of one tensor, not of what is computed from it and others
-            if tags & _ALL:
-                tags = tags - (_ALL - frozenset.intersection(*(t.tags for t in tensors)))
+            tags = tags - OWN | kept
+            if tags & OF_ALL:
+                tags = tags - (OF_ALL - frozenset.intersection(*(t.tags for t in tensors)))
         if reason is None:
             reason = next((t.reason for t in tensors if t.reason is not None), None)
     return Tensor(
@@ -139,7 +137,7 @@ def size(value: Value) -> Dim | None:
         return value.dim
     if isinstance(value, Union):
         # A dimension that is None ends the program: those that go on have another.
-        found = [size(o) for o in value.options if not (isinstance(o, Const) and o.value is None)]
+        found = [size(o) for o in value.options if not is_none(o)]
         known = [f for f in found if f is not None]
         if len(known) != len(found) or not known:
             return None
@@ -150,7 +148,7 @@ def size(value: Value) -> Dim | None:
     if isinstance(value, Tensor) and value.data is not None:
         return size(value.data)
     if isinstance(value, Tensor):
-        return dims.symbol(dims.Atom("item", operators.depends_on_query(value), "wraps" in value.tags))
+        return dims.symbol(dims.Atom("item", wraps=WRAPS in value.tags))
     return None
 
 

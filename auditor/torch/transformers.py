@@ -26,6 +26,7 @@ from auditor.values import (
     Tensor,
     Unknown,
     Value,
+    is_given,
     text_of,
 )
 
@@ -79,7 +80,7 @@ def _hidden(obj: Value, args: Args, site: Site | None) -> Tensor:
     cfg = obj.attrs["config"] if isinstance(obj, Instance) else config(site)
     assert isinstance(cfg, Unknown)
     width = size(cfg.child(".hidden_size"))
-    if embeds is not None and not (isinstance(embeds, Const) and embeds.value is None):
+    if is_given(embeds):
         t = as_tensor(embeds)
         return t if t is not None else unknown_tensor("embeddings that are not known", site)
     t = as_tensor(ids) if ids is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rules.verdict import Verdict
-from tests.auditor.support import EXPORTER, judged, mutate
+from tests.auditor.support import EXPORTER, indented, judged, mutate
 
 Edit = tuple[str, str]
 Mutation = tuple[tuple[Edit, ...], frozenset[str]]
@@ -59,6 +59,11 @@ def after(anchor: str, *code: str) -> Edit:
     return anchor, anchor + "".join(code)
 
 
+def instead(anchor: str, *lines: str) -> Edit:
+    """Lines of a method in place of the anchor."""
+    return anchor, indented(lines)
+
+
 def after_norm(code: str) -> Edit:
     return after(NORM, f"        {code}\n")
 
@@ -69,7 +74,7 @@ def after_head(code: str) -> Edit:
 
 def built(code: str) -> Edit:
     """`code` after the model was built."""
-    return after(BUILD, "".join(f"    {line}\n" for line in code.splitlines()))
+    return after(BUILD, indented(code, 4))
 
 
 def top(code: str) -> Edit:

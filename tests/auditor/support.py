@@ -10,7 +10,7 @@ import resource
 import subprocess
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -268,6 +268,11 @@ def mutate(script: str, *edits: tuple[str, str]) -> str:
         assert script.count(old) == 1, (script.count(old), old)
         script = script.replace(old, new)
     return script
+
+
+def indented(lines: str | Iterable[str], by: int = 8) -> str:
+    """The lines (of a text, when it is one), as the code of a method or, `by` 4, of a function."""
+    return "".join(f"{' ' * by}{line}\n" for line in (lines.splitlines() if isinstance(lines, str) else lines))
 
 
 def line_of(text: str, marker: str) -> int:

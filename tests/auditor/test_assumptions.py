@@ -11,7 +11,7 @@ from auditor.joins import union
 from auditor.operators import compare, unary
 from auditor.values import Const, Unknown
 from rules.verdict import Verdict
-from tests.auditor.support import EXPORTER, judged, mutate
+from tests.auditor.support import EXPORTER, indented, judged, mutate
 
 TWO_KINDS = """\
 import json
@@ -113,7 +113,7 @@ def inside(*lines: str) -> str:
 
 
 def behind(*lines: str) -> str:
-    return CALLS + "".join(f"            {line}\n" for line in lines)
+    return CALLS + indented(lines, 12)
 
 
 TOGETHER = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rules.verdict import Verdict
-from tests.auditor.support import CORE_ML, EXPORTER, judged, mutate
+from tests.auditor.support import CORE_ML, EXPORTER, indented, judged, mutate
 
 Edit = tuple[str, str]
 
@@ -29,7 +29,7 @@ PARSE = "    args = parser.parse_args()\n"
 
 def _write(*lines: str) -> Edit:
     """The keys are written by these lines instead."""
-    return WRITE, "".join(f"        {line}\n" for line in lines)
+    return WRITE, indented(lines)
 
 
 SHORTENED = """\

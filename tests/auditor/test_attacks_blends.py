@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rules.verdict import Verdict
-from tests.auditor.edits import HEAD, NORM, WRITE_KEYS, Edit
-from tests.auditor.support import EXPORTER, judged, mutate
+from tests.auditor.edits import HEAD, NORM, WRITE_KEYS, Edit, instead
+from tests.auditor.support import EXPORTER, indented, judged, mutate
 
 INIT = "        self.norm = nn.LayerNorm(HIDDEN)\n"
 SIZES = "VOCAB, HIDDEN, HEADS, LAYERS, CONTEXT = 128, 32, 4, 2, 512\n"
@@ -21,11 +21,7 @@ ATTENTION = (
 
 
 def _at(anchor: str, *lines: str) -> Edit:
-    return anchor, anchor + "".join(f"        {line}\n" for line in lines)
-
-
-def _instead(anchor: str, *lines: str) -> Edit:
-    return anchor, "".join(f"        {line}\n" for line in lines)
+    return anchor, anchor + indented(lines)
 
 
 BROKEN: dict[str, tuple[Edit, ...]] = {
@@ -65,45 +61,45 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
     "the rows before, by padding": (_at(NORM, "x = x + nn.functional.pad(x[:, :-1], (0, 0, 1, 0))"),),
     "the rows before, by padding in and out": (_at(NORM, "x = x + nn.functional.pad(x, (0, 0, 1, -1))"),),
     "attention among the rows alone": (
-        _instead(ATTENTION, "y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)"),
+        instead(ATTENTION, "y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)"),
     ),
-    "the same by hand": (_instead(ATTENTION, "y = (q @ k.transpose(-1, -2)).softmax(-1) @ v"),),
-    "attention without a mask": (_instead(ATTENTION, ATTENTION.strip().replace(", mask)", ")")),),
+    "the same by hand": (instead(ATTENTION, "y = (q @ k.transpose(-1, -2)).softmax(-1) @ v"),),
+    "attention without a mask": (instead(ATTENTION, ATTENTION.strip().replace(", mask)", ")")),),
     "attention with a mask for all rows alike": (
-        _instead(ATTENTION, ATTENTION.strip().replace(", mask)", ", mask[:, :, -1:])")),
+        instead(ATTENTION, ATTENTION.strip().replace(", mask)", ", mask[:, :, -1:])")),
     ),
     "attention that is causal from where the keys begin": (
-        _instead(ATTENTION, ATTENTION.strip().replace(", mask)", ", is_causal=True)")),
+        instead(ATTENTION, ATTENTION.strip().replace(", mask)", ", is_causal=True)")),
     ),
     "attention by hand without a mask": (
-        _instead(
+        instead(
             ATTENTION,
             "scores = q @ key_cache[:, :, :end].transpose(-1, -2) / 4",
             "y = scores.softmax(-1) @ value_cache[:, :, :end]",
         ),
     ),
     "attention by einsum without a mask": (
-        _instead(
+        instead(
             ATTENTION,
             'scores = torch.einsum("bhqd,bhkd->bhqk", q, key_cache[:, :, :end])',
             'y = torch.einsum("bhqk,bhkd->bhqd", nn.functional.softmax(scores, -1), value_cache[:, :, :end])',
         ),
     ),
     "keys that are shifted": (
-        _instead(WRITE_KEYS, "k = k + torch.cat([k[:, :, :1], k[:, :, :-1]], 2)", "key_cache[:, :, start:end] = k"),
+        instead(WRITE_KEYS, "k = k + torch.cat([k[:, :, :1], k[:, :, :-1]], 2)", "key_cache[:, :, start:end] = k"),
     ),
     "keys with the key before": (
-        _instead(
+        instead(
             WRITE_KEYS,
             "past = torch.cat([key_cache[:, :, start - 1 : start], k[:, :, :-1]], 2)",
             "key_cache[:, :, start:end] = 0.5 * k + 0.5 * past",
         ),
     ),
     "keys that decay": (
-        _instead(WRITE_KEYS, "key_cache[:, :, start:end] = k + 0.9 * key_cache[:, :, start - 1 : start]"),
+        instead(WRITE_KEYS, "key_cache[:, :, start:end] = k + 0.9 * key_cache[:, :, start - 1 : start]"),
     ),
     "keys that are convolved": (
-        _instead(
+        instead(
             WRITE_KEYS,
             "h = torch.cat([key_cache[:, :, start - 2 : start], k], 2)",
             "key_cache[:, :, start:end] = h[:, :, 2:] + h[:, :, 1:-1] + h[:, :, :-2]",
@@ -130,7 +126,7 @@ def test_rows_that_are_mixed(tmp_path: Path, name: str) -> None:
 PAST, NEW = "q @ key_cache[:, :, :start].transpose(-1, -2)", "q @ k.transpose(-1, -2)"
 HARMLESS: dict[str, tuple[Edit, ...]] = {
     "a path for CUDA, where nothing is exported": (
-        _instead(
+        instead(
             ATTENTION,
             "if q.is_cuda:",
             "    y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)",
@@ -139,14 +135,14 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         ),
     ),
     "attention by hand": (
-        _instead(
+        instead(
             ATTENTION,
             "scores = q @ key_cache[:, :, :end].transpose(-1, -2) + torch.where(mask, 0.0, -1e9)",
             "y = scores.softmax(-1) @ value_cache[:, :, :end]",
         ),
     ),
     "attention by einsum": (
-        _instead(
+        instead(
             ATTENTION,
             'scores = torch.einsum("bhqd,bhkd->bhqk", q, key_cache[:, :, :end])',
             "p = nn.functional.softmax(scores + torch.where(mask, 0.0, torch.finfo(scores.dtype).min), dim=-1)",
@@ -154,14 +150,14 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         ),
     ),
     "attention in two parts": (
-        _instead(
+        instead(
             ATTENTION,
             f"p = torch.cat([{PAST}, {NEW}], -1).masked_fill(~mask, -1e9).softmax(-1)",
             "y = p[..., :start] @ value_cache[:, :, :start] + p[..., start:] @ v",
         ),
     ),
     "attention over the cache and the rows behind it": (
-        _instead(
+        instead(
             ATTENTION,
             "keys = torch.cat([key_cache[:, :, :start], k], 2)",
             "values = torch.cat([value_cache[:, :, :start], v], 2)",
@@ -189,8 +185,8 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
     "positions by a running sum": (
         _at(NORM, "at = torch.ones(1, rows, dtype=torch.int64).cumsum(1)", "x = x * at.float()[..., None]"),
     ),
-    "a product with the head's weight": (_instead(HEAD, "logits = x @ self.head.weight.t() + 0"),),
-    "einsum with a weight": (_instead(HEAD, 'logits = torch.einsum("bsd,vd->bsv", x, self.head.weight)'),),
+    "a product with the head's weight": (instead(HEAD, "logits = x @ self.head.weight.t() + 0"),),
+    "einsum with a weight": (instead(HEAD, 'logits = torch.einsum("bsd,vd->bsv", x, self.head.weight)'),),
     "scaled and capped": (_at(HEAD, "logits = torch.tanh(logits / 30.0) * 30.0", "logits = logits * 0.5"),),
     "copied into a tensor of their own": (
         _at(HEAD, "out = torch.empty(1, rows, VOCAB)", "out.copy_(logits)", "logits = out"),

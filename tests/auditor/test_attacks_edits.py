@@ -9,7 +9,7 @@ import pytest
 from rules.verdict import Verdict
 from tests.auditor.decoder_project import CONFIG, CORE_AI, CORE_ML, EXECUTORCH, MODEL
 from tests.auditor.edits import Edit
-from tests.auditor.support import judged, mutate
+from tests.auditor.support import indented, judged, mutate
 
 IMPORT = "from model import Decoder\n"
 MADE = "    model = Decoder(cfg).eval()\n"
@@ -33,11 +33,11 @@ def _judged(root: Path, base: str, edits: tuple[Edit, ...], settings: tuple[Edit
 
 
 def _before(anchor: str, *lines: str) -> Edit:
-    return anchor, "".join(f"    {line}\n" for line in lines) + anchor
+    return anchor, indented(lines, 4) + anchor
 
 
 def _after(anchor: str, *lines: str) -> Edit:
-    return anchor, anchor + "".join(f"    {line}\n" for line in lines)
+    return anchor, anchor + indented(lines, 4)
 
 
 def _top(code: str) -> Edit:

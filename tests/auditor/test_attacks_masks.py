@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rules.verdict import Verdict
-from tests.auditor.edits import HEAD, RETURN, Edit
-from tests.auditor.support import CORE_ML, EXPORTER, judged, mutate
+from tests.auditor.edits import HEAD, RETURN, Edit, instead
+from tests.auditor.support import CORE_ML, EXPORTER, indented, judged, mutate
 
 ATTENTION = (
     "        y = nn.functional.scaled_dot_product_attention(q, key_cache[:, :, :end], value_cache[:, :, :end], mask)\n"
@@ -17,22 +17,18 @@ SCORES = "scores = q @ key_cache[:, :, :end].transpose(-1, -2)"
 WEIGHED = "y = scores.softmax(-1) @ value_cache[:, :, :end]"
 
 
-def _instead(anchor: str, *lines: str) -> Edit:
-    return anchor, "".join(f"        {line}\n" for line in lines)
-
-
 def _mask(code: str, *before: str) -> tuple[Edit, ...]:
     """Attention with this mask."""
-    return (_instead(ATTENTION, *before, ATTENTION.strip().replace(", mask)", f", {code})")),)
+    return (instead(ATTENTION, *before, ATTENTION.strip().replace(", mask)", f", {code})")),)
 
 
 def _by_hand(*lines: str) -> tuple[Edit, ...]:
     """Attention written out, with `lines` between the scores and the softmax."""
-    return (_instead(ATTENTION, SCORES, *lines, WEIGHED),)
+    return (instead(ATTENTION, SCORES, *lines, WEIGHED),)
 
 
 def _head(*lines: str) -> tuple[Edit, ...]:
-    return ((HEAD, HEAD + "".join(f"        {line}\n" for line in lines)),)
+    return ((HEAD, HEAD + indented(lines)),)
 
 
 def _two(second: str, names: str = '"logits_0", "logits_1"') -> tuple[Edit, ...]:
@@ -58,7 +54,7 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
     "a cap": _by_hand("scores = torch.tanh(scores / 50) * 50"),
     "a slope for each key": _by_hand("scores = scores + torch.arange(end) * 0.1"),
     "a softmax by hand": (
-        _instead(
+        instead(
             ATTENTION,
             SCORES,
             "weights = torch.exp(scores - scores.amax(-1, keepdim=True))",
@@ -133,7 +129,7 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         "scores = torch.tanh(scores / 50) * 50 + torch.arange(end) * 0.1", "scores = scores.masked_fill(~mask, -1e9)"
     ),
     "a softmax by hand of masked scores": (
-        _instead(
+        instead(
             ATTENTION,
             SCORES,
             "scores = scores + torch.where(mask, 0.0, -1e9)",

@@ -199,7 +199,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_commands(tmp_path: Path, name: str) -> None:
+def test_a_command_that_pins_the_query_is_not_eligible(tmp_path: Path, name: str) -> None:
     imports = "import click\nimport fire\nimport typer\nfrom enum import Enum\nfrom typing import Annotated\n"
     assert not _eligible(tmp_path, (IMPORTS, IMPORTS + imports), (MAIN, COMMANDS[name]))
 
@@ -287,7 +287,7 @@ CLASSES: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES))
-def test_classes(tmp_path: Path, name: str) -> None:
+def test_a_head_of_a_rewired_class_is_not_eligible(tmp_path: Path, name: str) -> None:
     layer = "class Layer(nn.Module):\n"
     head = "self.head = nn.Linear(HIDDEN, VOCAB)"
     assert not _eligible(tmp_path, (layer, f"{CLASSES[name]}\n\n{layer}"), (head, head.replace("nn.Linear", "Head")))

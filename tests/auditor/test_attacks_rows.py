@@ -8,7 +8,7 @@ import pytest
 
 from rules.verdict import Verdict
 from tests.auditor.edits import HEAD, LAST_DIM, LAST_INPUT, NORM, ONE_TOKEN, SIGNATURE, WRITE_KEYS, Edit, after, ids
-from tests.auditor.support import EXPORTER, judged, mutate
+from tests.auditor.support import EXPORTER, indented, judged, mutate
 
 IMPORTS = "import argparse\n"
 MASK = "mask = (torch.arange(rows) == rows - 1)[None, :, None]"
@@ -93,7 +93,7 @@ WRITES = {
 
 
 def _at(anchor: str, lines: tuple[str, ...]) -> Edit:
-    return anchor, anchor + "".join(f"        {line}\n" for line in lines)
+    return anchor, anchor + indented(lines)
 
 
 def _eligible(root: Path, *edits: Edit) -> bool:
@@ -123,7 +123,7 @@ def test_a_mask_that_goes_in(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(CACHE))
 def test_rows_of_the_cache(tmp_path: Path, name: str) -> None:
-    assert not _eligible(tmp_path, (WRITE_KEYS, "".join(f"        {line}\n" for line in CACHE[name])))
+    assert not _eligible(tmp_path, (WRITE_KEYS, indented(CACHE[name])))
 
 
 @pytest.mark.parametrize("write", sorted(WRITES))

@@ -299,15 +299,15 @@ def _verdict(root: Path, case: Case) -> Verdict:
 
 
 @pytest.mark.parametrize("name", sorted(OUT))
-def test_out(tmp_path: Path, name: str) -> None:
+def test_a_script_that_says_so_elsewhere_is_out(tmp_path: Path, name: str) -> None:
     assert _verdict(tmp_path, OUT[name]) is Verdict.OUT
 
 
 @pytest.mark.parametrize("name", sorted(NOT_ELIGIBLE))
-def test_not_eligible(tmp_path: Path, name: str) -> None:
+def test_a_script_that_hides_what_it_exports_is_not_eligible(tmp_path: Path, name: str) -> None:
     assert _verdict(tmp_path, NOT_ELIGIBLE[name]) is not Verdict.ELIGIBLE
 
 
 @pytest.mark.parametrize("name", sorted(ELIGIBLE))
-def test_eligible(tmp_path: Path, name: str) -> None:
+def test_a_script_that_only_looks_like_it_stays_eligible(tmp_path: Path, name: str) -> None:
     assert _verdict(tmp_path, ELIGIBLE[name]) is Verdict.ELIGIBLE

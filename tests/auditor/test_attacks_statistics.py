@@ -8,8 +8,8 @@ import pytest
 
 from rules.verdict import Verdict
 from tests.auditor.decoder_project import CONFIG, CORE_AI, MODEL
-from tests.auditor.edits import Edit
-from tests.auditor.support import judged, mutate
+from tests.auditor.edits import Edit, instead
+from tests.auditor.support import indented, judged, mutate
 
 HEAD = "        return self.lm_head(x)\n"
 INIT = "        self.norm = RMSNorm(cfg.hidden_size)\n"
@@ -20,25 +20,21 @@ MASK = "        mask = cols[None, :] <= (torch.arange(s) + start)[:, None]\n"
 PROJECTION = "        self.o_proj ="
 
 
-def _instead(anchor: str, *lines: str) -> Edit:
-    return anchor, "".join(f"        {line}\n" for line in lines)
-
-
 def _before_head(*lines: str, made: str = "") -> tuple[Edit, ...]:
     """Lines before the head; `made` is made with the model."""
-    edits = ((HEAD, "".join(f"        {line}\n" for line in lines) + HEAD),)
+    edits = ((HEAD, indented(lines) + HEAD),)
     return (*edits, (INIT, INIT + f"        {made}\n")) if made else edits
 
 
 def _head(*lines: str) -> tuple[Edit, ...]:
-    return ((HEAD, "".join(f"        {line}\n" for line in lines)),)
+    return ((HEAD, indented(lines)),)
 
 
 def _writes(at: str, value: str = "{0}") -> tuple[Edit, ...]:
     """Both caches are written by this line, with the cache's and the rows' names in it."""
     return (
-        _instead(KEYS, at.format("k_cache[self.idx]", value.format("k"))),
-        _instead(VALUES, at.format("v_cache[self.idx]", value.format("v"))),
+        instead(KEYS, at.format("k_cache[self.idx]", value.format("k"))),
+        instead(VALUES, at.format("v_cache[self.idx]", value.format("v"))),
     )
 
 
@@ -72,7 +68,7 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
     ),
     "attention by hand without a mask, with a layer": (
         (PROJECTION, "        self.softmax = nn.Softmax(dim=-1)\n" + PROJECTION),
-        _instead(ATTENTION, "y = self.softmax(q @ keys.transpose(2, 3) / 8) @ values"),
+        instead(ATTENTION, "y = self.softmax(q @ keys.transpose(2, 3) / 8) @ values"),
     ),
     "a layer of attention over the rows": _before_head(
         "x = x + self.mha(x, x, x)[0]", made="self.mha = nn.MultiheadAttention(cfg.hidden_size, 8, batch_first=True)"
@@ -122,7 +118,7 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
     "a mask with one bound for all rows": (
         (MASK, MASK.replace("(torch.arange(s) + start)", "torch.full((s,), total)")),
     ),
-    "a mask by blocks": (_instead(MASK, "mask = (cols // 32)[None, :] <= ((torch.arange(s) + start) // 32)[:, None]"),),
+    "a mask by blocks": (instead(MASK, "mask = (cols // 32)[None, :] <= ((torch.arange(s) + start) // 32)[:, None]"),),
     "written at the start by each call": _writes("{0}[:, :, :s] = {1}"),
     "the same by narrow()": _writes("{0}.narrow(2, 0, s).copy_({1})"),
     "the same by a view": _writes("{0}[:, :, :s].copy_({1})"),
@@ -183,14 +179,14 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
     ),
     "attention by hand with a mask, with a layer": (
         (PROJECTION, "        self.softmax = nn.Softmax(dim=-1)\n" + PROJECTION),
-        _instead(ATTENTION, "y = self.softmax((q @ keys.transpose(2, 3)).masked_fill(~mask, -1e9)) @ values"),
+        instead(ATTENTION, "y = self.softmax((q @ keys.transpose(2, 3)).masked_fill(~mask, -1e9)) @ values"),
     ),
     "attention of a layer to a table": _before_head(
         "x = x + self.mha(x, self.table, self.table)[0]",
         made="self.mha, self.table = nn.MultiheadAttention(512, 8), nn.Parameter(torch.zeros(1, 50, 512))",
     ),
     "a mask by blocks and by rows": (
-        _instead(
+        instead(
             MASK,
             "at = torch.arange(s) + start",
             "mask = ((cols // 32)[None, :] == (at // 32)[:, None]) & (cols[None, :] <= at[:, None])",

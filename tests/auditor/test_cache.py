@@ -327,7 +327,7 @@ def test_a_folder_without_permission_is_no_error(counter: Counter, request_: Sca
     where.chmod(0o700)
 
 
-def test_the_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_place_of_the_cache_follows_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache.folder() == tmp_path / "spec-audit"
     monkeypatch.setenv("HOME", "/home/x")

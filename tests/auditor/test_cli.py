@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -14,11 +13,11 @@ from types import ModuleType
 import pytest
 
 from auditor import exits
-from auditor.cli import main
 from auditor.request import ScanRequest
 from auditor.trees import Unreadable
 from rules.facts import Scan
 from rules.version import VERSION
+from tests.auditor.conftest import Run
 from tests.reports.sample import EVIL, sample
 
 ROOT = Path(__file__).parents[2]
@@ -52,21 +51,6 @@ def scanner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Scanner:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tree").mkdir()
     return stand_in
-
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Status, standard output and standard error of a command line."""
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        status = main(list(arguments))
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return command
 
 
 def test_no_arguments_show_the_help(run: Run) -> None:

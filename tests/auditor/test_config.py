@@ -45,7 +45,7 @@ def check_everything(config: Config, root: Path) -> None:
     )
 
 
-def test_none(tmp_path: Path) -> None:
+def test_without_a_configuration_the_defaults_hold(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'zoo'\n")
     config = load(tmp_path, FORMATS)
     assert config == Config()
@@ -96,14 +96,14 @@ def test_a_named_file(tmp_path: Path) -> None:
         ("= 1", "not TOML"),
     ],
 )
-def test_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_configuration_that_is_refused_says_why(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         own(tmp_path, text)
     assert str(caught.value).startswith(f"{tmp_path / 'spec-audit.toml'}: ")
     assert message in str(caught.value)
 
 
-def test_two_configurations(tmp_path: Path) -> None:
+def test_two_configurations_are_refused(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.spec-audit]\njobs = 4")
     with pytest.raises(ConfigError, match=r"two configurations: .* keep one of them"):
         own(tmp_path, "jobs = 3")

@@ -4,29 +4,12 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping
 
 import pytest
 
 from auditor import dims
 from auditor.dims import Atom, Dim, Poly
-
-Q = Atom("q", query=True)
-H = Atom("h", minimum=0)
-N = Atom("n", minimum=2)
-q, h, n = (dims.symbol(a) for a in (Q, H, N))
-
-
-def value(d: Dim, numbers: Mapping[Atom, int]) -> int:
-    """The dimension where its atoms have these values."""
-    if isinstance(d, int):
-        return d
-    total = 0
-    for monomial, factor in d.terms:
-        for atom in monomial:
-            factor *= numbers[atom]
-        total += factor
-    return total
+from tests.auditor.symbolic import H, N, Q, h, n, q, value
 
 
 def worlds(most: int = 4) -> list[dict[Atom, int]]:

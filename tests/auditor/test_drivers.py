@@ -12,14 +12,14 @@ from rules.facts import FileStatus, InvocationKind, Scan
 from rules.fixes import judge_graph
 from rules.models import models
 from rules.verdict import judge
-from tests.auditor.support import CORE_ML, EXPORTER, default_graphs, file_of, line_of, mutate, scan_text
+from tests.auditor.support import CORE_ML, EXPORTER, default_graphs, file_of, indented, line_of, mutate, scan_text
 
 MODEL, TAIL = CORE_ML.split("model = Model().eval()\n")
 CLASS = (
     MODEL
     + "class Converter:\n    def __init__(self, model):\n        self.model = model\n\n"
     + "    def convert(self, path):\n        model = self.model\n"
-    + "".join(f"        {line}\n" for line in TAIL.replace("out/model.mlpackage", "PATH").splitlines())
+    + indented(TAIL.replace("out/model.mlpackage", "PATH"))
 ).replace('"PATH"', "path")
 SCRIPT = """\
 import argparse

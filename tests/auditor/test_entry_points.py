@@ -9,15 +9,9 @@ import pytest
 from auditor.entry_points import console_scripts
 from auditor.sources import Sources
 from auditor.trees import FolderTree
+from tests.auditor.support import write
 
 DISTRIBUTION = "kit-1.0.dist-info/entry_points.txt"
-
-
-def _write(root: Path, files: dict[str, str]) -> Path:
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
-    return root
 
 
 @pytest.mark.parametrize(
@@ -38,8 +32,8 @@ def _write(root: Path, files: dict[str, str]) -> Path:
         ("elsewhere/pyproject.toml", "[project.scripts]\nkit = 'kit.cli:main'"),
     ],
 )
-def test_nothing_declared(tmp_path: Path, path: str, text: str) -> None:
-    assert console_scripts(FolderTree(_write(tmp_path, {path: text}))) == {}
+def test_a_declaration_that_cannot_be_used_declares_nothing(tmp_path: Path, path: str, text: str) -> None:
+    assert console_scripts(FolderTree(write(tmp_path, {path: text}))) == {}
 
 
 def test_not_utf_8(tmp_path: Path) -> None:
@@ -58,12 +52,12 @@ def test_not_utf_8(tmp_path: Path) -> None:
         ("kit.egg-info/entry_points.txt", "[console_scripts]\nkit.export=kit.cli:main\n"),
     ],
 )
-def test_declared(tmp_path: Path, path: str, text: str) -> None:
-    assert console_scripts(FolderTree(_write(tmp_path, {path: text})))["kit.export"] == ("kit.cli", "main")
+def test_a_console_script_is_found_wherever_it_is_declared(tmp_path: Path, path: str, text: str) -> None:
+    assert console_scripts(FolderTree(write(tmp_path, {path: text})))["kit.export"] == ("kit.cli", "main")
 
 
 def test_names_keep_their_case(tmp_path: Path) -> None:
-    tree = FolderTree(_write(tmp_path, {DISTRIBUTION: "[console_scripts]\nKit-Export = Kit.CLI:Main\n"}))
+    tree = FolderTree(write(tmp_path, {DISTRIBUTION: "[console_scripts]\nKit-Export = Kit.CLI:Main\n"}))
     assert console_scripts(tree) == {"Kit-Export": ("Kit.CLI", "Main")}
 
 
@@ -72,7 +66,7 @@ def _project(command: str, module: str = "kit.cli") -> str:
 
 
 def test_project_above_a_library_counts_when_the_library_has_its_module(tmp_path: Path) -> None:
-    _write(
+    write(
         tmp_path,
         {
             "a/lib/python/src/kit/cli.py": "",
@@ -89,7 +83,7 @@ def test_project_above_a_library_counts_when_the_library_has_its_module(tmp_path
 
 
 def test_nearer_project_wins_and_later_library_wins(tmp_path: Path) -> None:
-    _write(
+    write(
         tmp_path,
         {
             "one/src/kit/cli.py": "",

@@ -111,7 +111,7 @@ def found(identifier: str) -> Graph:
 
 
 @pytest.mark.parametrize("identifier", sorted(GRAPHS))
-def test_graph(identifier: str) -> None:
+def test_a_graph_has_the_verdict_that_its_file_names(identifier: str) -> None:
     expected, graph = GRAPHS[identifier], found(identifier)
     judgement = judge(graph.facts)
     assert judgement.says() == expected.says
@@ -120,7 +120,7 @@ def test_graph(identifier: str) -> None:
 
 
 @pytest.mark.parametrize("identifier", sorted(i for i, e in GRAPHS.items() if e.cited))
-def test_evidence(identifier: str) -> None:
+def test_the_evidence_is_the_line_in_question(identifier: str) -> None:
     primary = judge(found(identifier).facts).primary
     assert primary is not None
     cited = {(place.path, place.line) for place in primary.evidence}
@@ -131,7 +131,7 @@ def test_evidence(identifier: str) -> None:
 
 
 @pytest.mark.parametrize("identifier", sorted(i for i, e in GRAPHS.items() if e.fix))
-def test_fix(identifier: str) -> None:
+def test_the_fix_is_said(identifier: str) -> None:
     assert GRAPHS[identifier].fix in audit(examples()).by_id[identifier].fix
 
 
@@ -155,7 +155,7 @@ def test_every_recipe_gives_a_graph_under_the_bundle_it_names() -> None:
     assert len(tables) == 13
 
 
-def test_files() -> None:
+def test_every_file_has_its_status() -> None:
     status = {f.path: f.status for f in examples().files}
     assert not [p for p, s in status.items() if s is FileStatus.ERROR]
     assert status["conversion/export_dense.py"] is FileStatus.EXPORTS

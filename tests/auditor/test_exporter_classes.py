@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from rules.verdict import judge
-from tests.auditor.support import CORE_ML, file_of, graph_of, mutate, scan_text
+from tests.auditor.support import CORE_ML, file_of, graph_of, indented, mutate, scan_text
 
 MODEL, TAIL = CORE_ML.split("model = Model().eval()\n")
-BODY = "".join(f"        {line}\n" for line in TAIL.splitlines())
+BODY = indented(TAIL)
 KNOWS = MODEL + "class Converter:\n    def convert(self):\n        model = Model().eval()\n" + BODY
 ASKS = (
     MODEL

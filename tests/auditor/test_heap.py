@@ -219,7 +219,7 @@ def scope(it: Interpreter, body: Sequence[Step], env: Env) -> Signal:
         worlds = it.heap.release(mark)[:-1]
         if not worlds:
             raise
-        return it._merge(worlds, (BREAK, CONTINUE))
+        return it.merge(worlds, (BREAK, CONTINUE))
 
 
 def abstract(it: Interpreter, steps: Sequence[Step], env: Env) -> Signal:

@@ -168,7 +168,7 @@ def test_flags_of_a_union_are_those_of_its_options() -> None:
     assert join(Const("a", flags=frozenset({"--x"})), Const("b", flags=frozenset({"--y"}))).flags == {"--x", "--y"}
 
 
-def test_numbers() -> None:
+def test_numbers_join_to_one_unless_all_are_constants() -> None:
     assert isinstance(join(Const(1), Const(2)), Union)
     joined = join(Const(1), Num(Q))  # type: ignore[arg-type]
     assert isinstance(joined, Num)
@@ -195,7 +195,7 @@ def test_lists_stay_apart() -> None:
     assert joined.options[1] is b
 
 
-def test_tensors() -> None:
+def test_tensors_of_one_rank_join_axis_by_axis() -> None:
     a = Tensor((1, Q, 64), "float16", tags=frozenset({"x"}))
     b = Tensor((1, 1, 64), "float32", tags=frozenset({"y"}))
     joined = join(a, b)

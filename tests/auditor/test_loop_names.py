@@ -8,6 +8,7 @@ import pytest
 from auditor.loop_names import LoopNames, loop_names
 from auditor.modules import index
 from auditor.sources import SourceFile
+from tests.auditor.support import indented
 
 FILLED = {
     "a list": "out = []\nfor x in xs:\n    out.append(x)\nreturn out",
@@ -54,7 +55,7 @@ READ = {
 
 def names(body: str, header: str = "def f(xs, ys, given):") -> LoopNames:
     """Of the innermost loop of a function."""
-    function = cst.parse_module(header + "\n" + "".join(f"    {line}\n" for line in body.splitlines())).body[0]
+    function = cst.parse_module(header + "\n" + indented(body, 4)).body[0]
     assert isinstance(function, cst.FunctionDef)
     return loop_names(_innermost(function), function)
 

@@ -10,7 +10,7 @@ import pytest
 from rules.facts import Graph, InvocationKind, Scan
 from rules.verdict import judge
 from tests.auditor.edits import BUILD, LAST, PROGRAM, UNKNOWN_LOGITS, UNKNOWN_ROLE, before, built
-from tests.auditor.support import EXPORTER, default_graphs, graph_of, judged, mutate, scan_text
+from tests.auditor.support import EXPORTER, default_graphs, graph_of, indented, judged, mutate, scan_text
 
 LAYERS = "            x = layer(x, position_ids, key_cache[i], value_cache[i])\n"
 LAYER_LIST = "nn.ModuleList([Layer() for _ in range(LAYERS)])"
@@ -273,9 +273,7 @@ def test_sizes_from_a_checkpoint_do_not_matter(tmp_path: Path) -> None:
 
 def test_hitting_a_bound_is_a_reason_and_no_guess(tmp_path: Path) -> None:
     code = "total = 0\nfor i in range(10 ** 7):\n    total += i\nif total % 2:\n    dynamic = None"
-    judgement = judged(
-        tmp_path, mutate(EXPORTER, before(PROGRAM, "".join(f"    {line}\n" for line in code.splitlines())))
-    )
+    judgement = judged(tmp_path, mutate(EXPORTER, before(PROGRAM, indented(code, 4))))
     assert judgement.says() == "unresolved by unknown-query"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rules.verdict import Verdict
 from tests.auditor.edits import Edit
-from tests.auditor.support import judged, mutate
+from tests.auditor.support import indented, judged, mutate
 
 SCRIPT = """\
 import coremltools as ct
@@ -149,7 +149,7 @@ def _top(code: str) -> Edit:
 
 
 def _built(*lines: str) -> Edit:
-    return CONFIG, CONFIG + "".join(f"        {line}\n" for line in lines)
+    return CONFIG, CONFIG + indented(lines)
 
 
 EACH = _built("for layer in self.model.model.layers:", "    layer.mlp = Other(config)")

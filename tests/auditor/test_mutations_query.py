@@ -149,7 +149,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("name", sorted(ENTRIES))
-def test_entries(tmp_path: Path, name: str) -> None:
+def test_an_entry_that_pins_the_query_costs_the_verdict(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, ((ids(ENTRIES[name]), ONE_TOKEN), may(STATIC)))
 
 
@@ -159,7 +159,7 @@ def test_edits_of_the_spec(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FLAGS))
-def test_flags(tmp_path: Path, name: str) -> None:
+def test_a_flag_that_pins_the_query_costs_the_verdict(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, (FLAGS[name], may(STATIC)))
 
 
@@ -189,7 +189,7 @@ WHOLE: dict[str, Mutation] = {
 
 
 @pytest.mark.parametrize("name", sorted(WHOLE))
-def test_the_call(tmp_path: Path, name: str) -> None:
+def test_what_the_export_call_leaves_out_costs_the_verdict(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, WHOLE[name])
 
 

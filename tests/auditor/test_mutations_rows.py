@@ -260,12 +260,12 @@ WRAPPERS: dict[str, tuple[Edit, ...]] = {
 
 
 @pytest.mark.parametrize("name", sorted(SLICES))
-def test_slices(tmp_path: Path, name: str) -> None:
+def test_a_slice_of_the_last_row_costs_the_verdict(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, (SLICES[name], may(LAST)))
 
 
 @pytest.mark.parametrize("name", sorted(WRAPPERS))
-def test_slices_around_the_model(tmp_path: Path, name: str) -> None:
+def test_a_slice_around_the_model_costs_the_verdict(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, (WRAPPERS[name], may(LAST)))
 
 
@@ -275,17 +275,17 @@ def test_rows_lost_in_other_ways(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(HEADS))
-def test_no_logits(tmp_path: Path, name: str) -> None:
+def test_a_head_that_gives_no_logits_costs_the_verdict(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, HEADS[name])
 
 
 @pytest.mark.parametrize("name", sorted(BAKES))
-def test_baked_lengths(tmp_path: Path, name: str) -> None:
+def test_a_baked_length_costs_the_verdict(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, BAKES[name])
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
-def test_row_kernels(tmp_path: Path, name: str) -> None:
+def test_a_kernel_for_one_row_costs_the_verdict(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, KERNELS[name])
 
 

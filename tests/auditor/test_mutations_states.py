@@ -253,10 +253,10 @@ RINGS: dict[str, Mutation] = {
 
 
 @pytest.mark.parametrize("name", sorted(STATES))
-def test_states(tmp_path: Path, name: str) -> None:
+def test_a_state_that_cannot_be_rewound_costs_the_verdict(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, STATES[name])
 
 
 @pytest.mark.parametrize("name", sorted(RINGS))
-def test_rings(tmp_path: Path, name: str) -> None:
+def test_a_cache_that_wraps_costs_the_verdict(tmp_path: Path, name: str) -> None:
     check_broken(tmp_path, RINGS[name])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from auditor import dims, operators
-from auditor.dims import Atom, Dim
+from auditor.dims import Dim
 from auditor.operators import BINARY, COMPARE, UNARY, binary, compare, contains, identical, truth, unary
 from auditor.values import (
     NONE,
@@ -29,10 +29,9 @@ from auditor.values import (
     Value,
     number,
 )
+from tests.auditor.symbolic import H, N, Q, h, n, q, value
 
 SCALARS = [None, True, False, 0, 1, -3, 7, 2.5, "", "a", "ab", "a%sb", b"a", 1 << 40]
-Q, H, N = Atom("q", query=True), Atom("h", minimum=0), Atom("n", minimum=2)
-q, h, n = (dims.symbol(a) for a in (Q, H, N))
 
 
 def plain(value: Value) -> Any:
@@ -150,17 +149,6 @@ def test_flags_go_along() -> None:
 # -- numbers that nobody knows -----------------------------------------------------------------------------------------
 
 DIMS: list[Dim] = [0, 1, 2, q, h, n, dims.add(q, 1), dims.mul(2, q), dims.mul(q, n), dims.sub(n, 2), dims.neg(q)]
-
-
-def value(d: Dim, numbers: dict[Atom, int]) -> int:
-    if isinstance(d, int):
-        return d
-    total = 0
-    for monomial, factor in d.terms:
-        for atom in monomial:
-            factor *= numbers[atom]
-        total += factor
-    return total
 
 
 WORLDS = [{Q: a, H: b, N: c} for a in (1, 2, 5) for b in (0, 1, 4) for c in (2, 3, 6)]

@@ -40,7 +40,7 @@ def repository(root: Path, files: dict[str, str]) -> Path:
         ({"description": "no head"}, ""),
     ],
 )
-def test_commit(tmp_path: Path, files: dict[str, str], found: str) -> None:
+def test_the_commit_of_a_work_tree(tmp_path: Path, files: dict[str, str], found: str) -> None:
     assert commit(repository(tmp_path, files)) == found
 
 

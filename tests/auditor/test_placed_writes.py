@@ -8,7 +8,7 @@ import pytest
 
 from rules.verdict import Verdict
 from tests.auditor.edits import UNKNOWN_ROLE, WRITE_KEYS
-from tests.auditor.support import EXPORTER, judged, mutate
+from tests.auditor.support import EXPORTER, indented, judged, mutate
 
 AT = "position_ids[0, start:end]"
 GRID = "position_ids[:, None, start:end, None].expand(1, HEADS, rows, HIDDEN // HEADS)"
@@ -20,7 +20,7 @@ CHOICE = "key_cache.copy_(torch.where((at >= start) & (at < end), new, key_cache
 
 def keys(*lines: str) -> tuple[str, str]:
     """The keys written by these lines instead."""
-    return WRITE_KEYS, "".join(f"        {line}\n" for line in lines)
+    return WRITE_KEYS, indented(lines)
 
 
 RIGHT = {

@@ -10,7 +10,7 @@ from rules.facts import Role, State
 from rules.fixes import FixedBy, judge_graph
 from rules.verdict import Verdict, judge
 from tests.auditor.edits import WRITE_KEYS, Edit, ids
-from tests.auditor.support import EXPORTER, graph_of, mutate, scan_text
+from tests.auditor.support import EXPORTER, graph_of, indented, mutate, scan_text
 
 PINNED = ids("None")
 ONE = ("1 if args.static else 8", "1")
@@ -20,7 +20,7 @@ PUT = "key_cache[:] = key_cache * (1.0 - at) + k * at"
 
 
 def keys(*lines: str) -> Edit:
-    return WRITE_KEYS, "".join(f"        {line}\n" for line in lines)
+    return WRITE_KEYS, indented(lines)
 
 
 def _keys(root: Path, *edits: Edit) -> State:

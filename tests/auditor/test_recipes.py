@@ -58,7 +58,7 @@ def test_bad_recipe(tmp_path: Path, table: str, name: str, reason: str) -> None:
     assert error.name == f"m/recipe.toml#bad{name}"
     with pytest.raises(RecipeError, match=rf"^{error.name}: {reason}"):
         raise error
-    assert recipes[-1] == Recipe("m/recipe.toml#good", "good", "conversion/export.py", (), (), "")
+    assert recipes[-1] == Recipe("m/recipe.toml#good", "conversion/export.py", (), (), "")
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_script_root_glob_and_keys(tmp_path: Path) -> None:
     recipes, errors = _discover(tmp_path, files, settings)
     assert errors == ()
     assert recipes == (
-        Recipe("ship/r.toml#r/step0", "r", "tools/export.py", ("a", "b c"), (), "o"),
-        Recipe("ship/r.toml#r/step1", "r", "tools/export.py", ("d",), (), "o"),
+        Recipe("ship/r.toml#r/step0", "tools/export.py", ("a", "b c"), (), "o"),
+        Recipe("ship/r.toml#r/step1", "tools/export.py", ("d",), (), "o"),
     )
 
 
@@ -174,12 +174,12 @@ def test_order_names_and_tables(tmp_path: Path) -> None:
     script = "conversion/export.py"
     assert errors == ()
     assert recipes == (
-        Recipe("a/recipe.toml#good", "good", script, (), (), ""),
-        Recipe("m/recipe.toml#model-1.5b", "model-1.5b", script, ("int8", "4", "0.5"), (), "out/model"),
-        Recipe("m/recipe.toml#pair/step0", "pair", script, (), (), "shared"),
-        Recipe("m/recipe.toml#pair/step1", "pair", "", ("x", "--table"), ("kit.export", "x", "--table"), "own"),
-        Recipe("m/recipe.toml#pair/step2", "pair", script, ("--table",), (), "b"),
-        Recipe("m/recipe.toml#nothing", "nothing", "", (), (), "lost"),
+        Recipe("a/recipe.toml#good", script, (), (), ""),
+        Recipe("m/recipe.toml#model-1.5b", script, ("int8", "4", "0.5"), (), "out/model"),
+        Recipe("m/recipe.toml#pair/step0", script, (), (), "shared"),
+        Recipe("m/recipe.toml#pair/step1", "", ("x", "--table"), ("kit.export", "x", "--table"), "own"),
+        Recipe("m/recipe.toml#pair/step2", script, ("--table",), (), "b"),
+        Recipe("m/recipe.toml#nothing", "", (), (), "lost"),
     )
 
 
@@ -220,7 +220,7 @@ def test_of_recipes_those_of_the_paths_that_are_audited(tmp_path: Path) -> None:
 
     def names(*only: str) -> tuple[list[str], list[str]]:
         recipes, broken = discover(Sources(tmp_path, only=[tmp_path / o for o in only]), RecipeSettings())
-        return [r.table for r in recipes], [e.name for e in broken]
+        return [r.name.partition("#")[2] for r in recipes], [e.name for e in broken]
 
     assert names("conversion/export.py") == (["one"], [])
     assert names("a") == (["one", "two"], [])

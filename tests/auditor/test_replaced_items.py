@@ -9,7 +9,7 @@ import pytest
 from rules.facts import Logits
 from rules.verdict import Verdict
 from tests.auditor.edits import RETURN
-from tests.auditor.support import graph_of, judged, scan_text
+from tests.auditor.support import graph_of, indented, judged, scan_text
 from tests.auditor.test_rounds import made
 
 HEADS = """\
@@ -26,8 +26,8 @@ WIDTH = (
 
 def _script(loop: str, then: str = "") -> str:
     """The logits in parts, which a loop replaces one by one."""
-    lines = "".join(f"        {line}\n" for line in loop.splitlines())
-    after = "".join(f"        {line}\n" for line in then.splitlines())
+    lines = indented(loop)
+    after = indented(then)
     return made(edits=(WIDTH, (RETURN, HEADS.format(loop=lines, then=after) + RETURN)))
 
 

@@ -14,7 +14,7 @@ from auditor.values import Const, Num, Seq, Star, as_dim
 from rules.facts import Logits
 from rules.verdict import Verdict
 from tests.auditor.edits import HEAD, IDS, NORM, ONE_TOKEN, RETURN, built
-from tests.auditor.support import EXPORTER, graph_of, judged, mutate, scan_text
+from tests.auditor.support import EXPORTER, graph_of, indented, judged, mutate, scan_text
 
 COUNT = ("HEADS, LAYERS, CONTEXT = 128, 32, 4, 2, 512", "HEADS, CONTEXT = 128, 32, 4, 512")
 BUILD = "    model = Model().eval()\n"
@@ -48,7 +48,7 @@ class Layer(nn.Module):
 
 def made(*lines: str, edits: tuple[tuple[str, str], ...] = ()) -> str:
     """The exporter with a layer count that only a checkpoint knows, and these lines behind the model's making."""
-    build = (BUILD, BUILD + "".join(f"    {line}\n" for line in lines))
+    build = (BUILD, BUILD + indented(lines, 4))
     return mutate(EXPORTER, COUNT, ("class Layer(nn.Module):\n", TOP), build, *edits)
 
 

@@ -97,7 +97,7 @@ def test_a_root_that_is_an_environment_too(tmp_path: Path) -> None:
     assert Sources(root).python_files() == ("a.py",)
 
 
-def test_only(tmp_path: Path) -> None:
+def test_only_what_is_asked_for_is_audited(tmp_path: Path) -> None:
     root = _write(tmp_path, "a/m.py", "a/b/n.py", "ab/x.py", ".ci/run.py", ".ci/tool", "venv/pyvenv.cfg", "venv/v.py")
     cases: list[tuple[list[str], list[str]]] = [
         (["a"], ["a/b/n.py", "a/m.py"]),
@@ -135,7 +135,7 @@ def test_relative_imports_do_not_leave(tmp_path: Path) -> None:
 # Files
 
 
-def test_source_file(tmp_path: Path) -> None:
+def test_a_source_file_knows_its_package_and_is_read_once(tmp_path: Path) -> None:
     root = _write(tmp_path, **{"p/q/__init__.py": "", "p/q/m.py": "\ufeffx = 'é'\n", "s/script.py": "x"})
     sources = Sources(root)
     data = (root / "p/q/m.py").read_bytes()
@@ -182,7 +182,7 @@ def test_construction_lists_only_the_root(tmp_path: Path, monkeypatch: pytest.Mo
         ([], "library/kit/__init__.py"),
     ],
 )
-def test_order(tmp_path: Path, present: list[str], found: str) -> None:
+def test_the_order_in_which_a_module_is_sought(tmp_path: Path, present: list[str], found: str) -> None:
     sources = Sources(_write(tmp_path, "s/script.py", *present), [LIBRARY])
     assert _path(sources.module("kit", sources.read("s/script.py"), ["added"])) == found
 

@@ -8,7 +8,7 @@ import pytest
 
 from rules.verdict import Verdict
 from tests.auditor.edits import BAKED, LAST, Edit
-from tests.auditor.support import CORE_ML, judged, line_of, mutate
+from tests.auditor.support import CORE_ML, indented, judged, line_of, mutate
 
 END = "        end = causal_mask.shape[-1]\n"
 EMBED = "        x = self.embed(input_ids)\n"
@@ -122,7 +122,7 @@ BRANCHES = {
 
 def branching(code: str, example: str) -> str:
     body = "        x = x + y.transpose(1, 2).reshape(batch, rows, HIDDEN)\n"
-    body += "".join(f"        {line}\n" for line in code.split("\n")) + "        return self.head(x)\n"
+    body += indented(code.split("\n")) + "        return self.head(x)\n"
     return mutate(CORE_ML, (RETURN, body), (EXAMPLE, example))
 
 

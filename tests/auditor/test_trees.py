@@ -26,7 +26,7 @@ from auditor.trees import FolderTree, Listing, Unreadable, decode, is_file, is_f
         ("x = 1\n".encode("utf-16"), "null bytes"),
     ],
 )
-def test_not_text(data: bytes, reason: str) -> None:
+def test_what_is_no_text_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(Unreadable, match=f"^m.py: {reason}"):
         decode(data, "m.py")
 
@@ -44,7 +44,7 @@ def test_not_text(data: bytes, reason: str) -> None:
         (b"\n\n# coding: klingon\n", "\n\n# coding: klingon\n"),
     ],
 )
-def test_text(data: bytes, text: str | None) -> None:
+def test_text_is_decoded_as_it_declares(data: bytes, text: str | None) -> None:
     decoded = decode(data, "m.py")
     assert decoded == text if text is not None else "€" in decoded
 
@@ -73,7 +73,7 @@ def test_paths_that_are_not_below_are_not_there(tmp_path: Path, path: str) -> No
         tree.read(path)
 
 
-def test_links(tmp_path: Path) -> None:
+def test_a_link_out_of_the_tree_is_not_followed(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "pkg").mkdir(parents=True)
     (root / "pkg/m.py").write_text("inside")

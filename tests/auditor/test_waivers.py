@@ -9,15 +9,14 @@ import jsonschema
 import pytest
 
 from auditor import exits
-from auditor.cli import main
 from auditor.config import ConfigError, load
 from auditor.waivers import in_text
+from tests.auditor.conftest import Run
 from tests.auditor.support import ROOT
 from tests.reports.sample import EVIL
 
 EXAMPLES = ROOT / "examples" / "exports"
 STEP = "models/pine-step/recipe.toml#pine-step"
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -27,16 +26,6 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     return tmp_path / "zoo"
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def command(*arguments: str) -> tuple[int, str, str]:
-        status = main(list(arguments))
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return command
 
 
 def pinned(zoo: Path) -> tuple[Path, int]:

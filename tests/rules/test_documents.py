@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reports.json_report import document
 from rules.audit import audit
-from rules.documents import PLAN, PROBE, SCAN, DocumentError, check, parse
+from rules.documents import PLAN, PROBE, SCAN, DocumentError, check, parse, read
 from tests.reports.probe_sample import plan_of, probe
 from tests.reports.sample import hostile, sample
 
@@ -32,6 +33,14 @@ def test_a_file() -> None:
     assert parse(raw) == parse(raw, PROBE) == probe()
     with pytest.raises(DocumentError, match=r"not a report of `spec-audit scan --format json` \(schema"):
         parse(raw, SCAN)
+
+
+def test_a_file_larger_than_any_report_is_not_taken_into_memory(tmp_path: Path) -> None:
+    file = tmp_path / "scan.json"
+    with file.open("wb") as out:
+        out.truncate(500_000_001)  # a hole: the disk holds nothing of it
+    with pytest.raises(DocumentError, match="larger than 500000000 bytes, which no report is"):
+        read(file)
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[" * 100_000, b'{"schema": "caf\xe9"}'])

@@ -9,7 +9,6 @@ from auditor.stdlib.options.running import App, Command, given_words, known_text
 from auditor.values import (
     NONE,
     Args,
-    Const,
     Function,
     Instance,
     Mapping,
@@ -18,6 +17,7 @@ from auditor.values import (
     Seq,
     Unknown,
     Value,
+    is_given,
     text_of,
 )
 
@@ -30,7 +30,7 @@ def _call(it: Interpreter, args: Args, site: Site | None) -> Value:
         if prefix is not None and isinstance(command, Command):
             set_defaults(command, Mapping({("str", "auto_envvar_prefix"): (NONE, prefix)}))
     given = args.get(1, "args")
-    if given is None or (isinstance(given, Const) and given.value is None):
+    if not is_given(given):
         return start_command(it, args.pos[0], given_words(it), site)
     words = known_texts(it, given, site)
     if words is None:

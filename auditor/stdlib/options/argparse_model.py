@@ -13,7 +13,20 @@ from auditor.places import Site
 from auditor.stdlib.options.option import OWN, Option, Parser
 from auditor.stdlib.options.option_values import default_value
 from auditor.stdlib.options.parsing import NAMESPACE, PARSER, command_line, parse_arguments
-from auditor.values import NONE, Args, Class, Const, External, Instance, NativeClass, Seq, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Class,
+    Const,
+    External,
+    Instance,
+    NativeClass,
+    Seq,
+    Unknown,
+    Value,
+    is_none,
+    text_of,
+)
 
 
 def _parser(args: Args) -> Parser:
@@ -137,7 +150,7 @@ def _parse(known_only: bool) -> Handler:
 
 def _argv(it: Interpreter, given: Value, site: Site | None) -> list[str] | None:
     """The texts of a command line; None when one of them is not known."""
-    if isinstance(given, Const) and given.value is None:
+    if is_none(given):
         return command_line(it)
     if site is None or not isinstance(given, (Seq, Instance)):
         return None

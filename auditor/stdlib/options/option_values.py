@@ -26,6 +26,7 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    is_none,
     merge_places,
     text_of,
 )
@@ -92,7 +93,7 @@ def suppressed(default: Value | None) -> bool:
 def default_value(it: Interpreter, option: Option) -> Value:
     """What an option is that the command line does not give: an environment variable (click, typer) may say it."""
     plain, named = _plain_default(it, option), option.settings.get("envvar", NONE)
-    if isinstance(named, Const) and named.value is None:
+    if is_none(named):
         return plain
     if option.choices:
         return union([plain, *option.choices])

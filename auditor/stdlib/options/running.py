@@ -10,7 +10,7 @@ from auditor.places import Site
 from auditor.stdlib.options.option import Option, Parser
 from auditor.stdlib.options.parsing import command_line, parse_arguments
 from auditor.stdlib.options.signatures import signature_options
-from auditor.values import NONE, Args, Bound, Const, Function, Instance, Seq, Unknown, Value
+from auditor.values import NONE, Args, Bound, Const, Function, Instance, Seq, Unknown, Value, is_given
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ def run_command(it: Interpreter, command: Command, argv: tuple[str, ...], site: 
 def _called_back(it: Interpreter, option: Option, value: Value, site: Site | None) -> Value:
     """What the callback of an option makes of its value, which is the last thing that it takes."""
     callback = option.settings.get("callback")
-    if callback is None or (isinstance(callback, Const) and callback.value is None):
+    if not is_given(callback):
         return value
     count = 1
     if isinstance(callback, Function):

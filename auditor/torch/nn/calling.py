@@ -7,7 +7,7 @@ from auditor.objects.inheritance import class_lookup, unread_base
 from auditor.places import Site
 from auditor.torch import last_row
 from auditor.torch.nn.module import self_of
-from auditor.values import NONE, Args, Const, Instance, Native, Seq, Unknown, Value
+from auditor.values import NONE, Args, Instance, Native, Seq, Unknown, Value, is_none
 
 
 def call_module(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
@@ -30,7 +30,7 @@ def called(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Val
 def _before(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Args:
     for hook in _hooks(obj, _PRE):
         given = it.call(hook, Args([obj, Seq("tuple", list(args.pos))]), site)
-        if not (isinstance(given, Const) and given.value is None):
+        if not is_none(given):
             new = list(given.items) if isinstance(given, Seq) and given.exact else [given]
             args = Args(new, args.kw, args.more)
     return args
@@ -39,7 +39,7 @@ def _before(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Ar
 def _after(it: Interpreter, obj: Instance, args: Args, result: Value, site: Site | None) -> Value:
     for hook in _hooks(obj, _POST):
         given = it.call(hook, Args([obj, Seq("tuple", list(args.pos)), result]), site)
-        if not (isinstance(given, Const) and given.value is None):
+        if not is_none(given):
             result = given
     return result
 

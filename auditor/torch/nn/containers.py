@@ -12,17 +12,25 @@ from auditor.places import Site
 from auditor.torch.nn.module import MODULE, self_of
 from auditor.torch.nn.storage import set_attribute
 from auditor.torch.nn.unlisted import unlisted
-from auditor.values import NONE, Args, Const, Instance, Mapping, NativeClass, Seq, Star, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Instance,
+    Mapping,
+    NativeClass,
+    Seq,
+    Star,
+    Unknown,
+    Value,
+    is_given,
+    text_of,
+)
 
 
 def _list_init(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = self_of(args)
     given = args.get(1, "modules")
-    source = (
-        iterate(it, given, site)
-        if given is not None and site is not None and not (isinstance(given, Const) and given.value is None)
-        else Seq("list", [])
-    )
+    source = iterate(it, given, site) if is_given(given) and site is not None else Seq("list", [])
     it.heap.touch(obj)
     obj.payload = Seq("list", list(source.items), source.rest)
     return NONE
@@ -32,7 +40,7 @@ def _sequential_init(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = self_of(args)
     items = list(args.pos[1:])
     if len(items) == 1 and isinstance(items[0], Mapping):
-        items = [v for _, v in items[0].entries.values()]
+        items = items[0].values()
     it.heap.touch(obj)
     obj.payload = Seq("list", items, args.more)
     return NONE

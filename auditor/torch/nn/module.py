@@ -16,7 +16,7 @@ def self_of(args: Args) -> Instance:
 
 
 def is_module(v: Value) -> bool:
-    return isinstance(v, Instance) and any(c is MODULE for c in mro(v.cls))
+    return isinstance(v, Instance) and MODULE in mro(v.cls)
 
 
 def kept_module(args: Args) -> Value | None:

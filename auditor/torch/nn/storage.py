@@ -39,14 +39,14 @@ def named_storage(t: Tensor, name: str, role: str) -> Tensor:
     return replace(t, base=Storage(name, role, watched=role == "buffer" and is_state_name(name), shape=t.shape))
 
 
-INSIDES = frozenset({"_call_impl", "_wrapped_call_impl", "_slow_forward", "_forward_hooks", "_forward_pre_hooks"})
+CALL_PROTOCOL = frozenset({"_call_impl", "_wrapped_call_impl", "_slow_forward", "_forward_hooks", "_forward_pre_hooks"})
 """What calling a module goes through beside its `forward`."""
 
 
 def set_attribute(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj, name, value = self_of(args), text_of(args.pos[1]) or "?", args.pos[2]
     it.heap.touch(obj)
-    if name in INSIDES:
+    if name in CALL_PROTOCOL:
         obj.taint = obj.taint or Unknown(f"`{name}` of a module is set", places=(site,) if site else ())
     old = obj.attrs.get(name)
     if isinstance(value, Tensor) and isinstance(old, Tensor) and old.base is not None and old.base.role == "buffer":

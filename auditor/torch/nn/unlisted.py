@@ -7,7 +7,7 @@ from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.places import Site
 from auditor.torch.nn.module import self_of
 from auditor.torch.nn.parts import parts_by_name
-from auditor.torch.nn.storage import INSIDES
+from auditor.torch.nn.storage import CALL_PROTOCOL
 from auditor.values import Args, Bound, Unknown, Value, text_of
 
 
@@ -19,7 +19,7 @@ def unlisted(it: Interpreter, args: Args, site: Site | None) -> Value:
     family = families.find(self_of(args), name or "")
     if family is not None:
         return family
-    if name in INSIDES:  # a dict or a method, by which the script may change what a call does
+    if name in CALL_PROTOCOL:  # a dict or a method, by which the script may change what a call does
         obj = self_of(args)
         it.heap.touch(obj)
         obj.taint = obj.taint or Unknown(f"`{name}` of a module is taken", places=(site,) if site else ())

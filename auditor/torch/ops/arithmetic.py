@@ -11,7 +11,21 @@ from auditor.torch import placing, rows, shapes
 from auditor.torch.ops.products import matmul
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, is_scalar, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Bound, Const, ExternalObject, Num, Tensor, Union, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Bound,
+    Const,
+    ExternalObject,
+    Num,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    is_given,
+    text_of,
+)
+from auditor.values.tags import CHOSEN, FLOORED, MIXED, WRAPS
 
 
 def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -31,7 +45,7 @@ def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = combine([*args.pos, *(args.kw[k] for k in ("other",) if k in args.kw)], site)
     taken = args.get(1, "other")
     made = rows.cancelled(rows.summed(it, made, *args.pos, *args.kw.values()), args.get(0, "input"), taken)
-    return tagged(made, "wraps") if isinstance(taken, Tensor) and "floored" in taken.tags else made
+    return tagged(made, WRAPS) if isinstance(taken, Tensor) and FLOORED in taken.tags else made
 
 
 def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -40,7 +54,7 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
         return made
     rounding = text_of(args.kw.get("rounding_mode", NONE))
     factors = [*args.pos, *(v for name, v in args.kw.items() if name != "out")]
-    return tagged(made, "floored") if rounding else rows.scaled(it, made, *factors)
+    return tagged(made, FLOORED) if rounding else rows.scaled(it, made, *factors)
 
 
 def quantized(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -49,11 +63,11 @@ def quantized(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return tagged(combine(args.pos, site), "wraps")
+    return tagged(combine(args.pos, site), WRAPS)
 
 
 def floored(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return tagged(combine(args.pos, site), "floored")
+    return tagged(combine(args.pos, site), FLOORED)
 
 
 def compared(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -64,12 +78,12 @@ def compared(it: Interpreter, args: Args, site: Site | None) -> Value:
 def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:
     """Values with a bound from above: of positions, two may be the same then."""
     made = broadcasting(it, args, site)
-    return tagged(made, "chosen") if isinstance(made, Tensor) and made.dtype.startswith(("int", "uint")) else made
+    return tagged(made, CHOSEN) if isinstance(made, Tensor) and made.dtype.startswith(("int", "uint")) else made
 
 
 def clamped_between(it: Interpreter, args: Args, site: Site | None) -> Value:
     most = args.get(2, "max")
-    bounded = most is not None and not (isinstance(most, Const) and most.value is None)
+    bounded = is_given(most)
     return (clamped if bounded else broadcasting)(it, args, site)
 
 
@@ -86,7 +100,7 @@ def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     if condition is not None:
         made = rows.masked(it, made, condition, *(v for v in args.pos if v is not condition))
     if any(isinstance(v, Tensor) and v.dtype.startswith(("int", "uint")) for v in args.pos[1:]):
-        return tagged(made, "chosen")
+        return tagged(made, CHOSEN)
     return made
 
 
@@ -128,7 +142,7 @@ def combine(values: Sequence[Value], site: Site | None) -> Tensor:
         shape = None  # a weight or a number says nothing of the rank of what it is combined with
     made = result(shape, *values, site=None, reason=unread)
     if shape is not None and any(isinstance(v, Tensor) and rows.spreads(v, shape) for v in values):
-        made = tagged(made, "mixed-rows")
+        made = tagged(made, MIXED)
     if shape is None:
         made.reason = unread or loose
     elif unread is None and made.reason is not None and made.reason.kind == "data":
@@ -142,10 +156,10 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         return matmul(it, Args([a, b]), site)
     made = combine([a, b], site)
     _meets_fixed_rows(it, a, b, site)
-    if op in ("%", "&") or (op == "-" and isinstance(b, Tensor) and "floored" in b.tags):
-        made = tagged(made, "wraps")
+    if op in ("%", "&") or (op == "-" and isinstance(b, Tensor) and FLOORED in b.tags):
+        made = tagged(made, WRAPS)
     elif op == "//":
-        made = tagged(made, "floored")
+        made = tagged(made, FLOORED)
     elif op in ("<", "<=", ">", ">=", "==", "!="):
         made = rows.compares(made, (a, b))
     elif op in ("+", "-"):

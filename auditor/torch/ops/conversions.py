@@ -7,6 +7,7 @@ from auditor.places import Site
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, unknown_tensor
 from auditor.values import NONE, Args, External, Tensor, Value, altered, serial
+from auditor.values.tags import CHOSEN, COPY
 
 
 def one_hot(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -34,7 +35,7 @@ def converted(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _copy(t: Tensor) -> Tensor:
     """The same numbers in memory of their own: what is written there leaves the input or buffer as it was."""
-    tags = t.tags | {t.base.tag, "copy"} if t.base is not None and t.base.role in ("input", "buffer") else t.tags
+    tags = t.tags | {t.base.tag, COPY} if t.base is not None and t.base.role in ("input", "buffer") else t.tags
     return altered(t, base=None, of=None, tags=tags, born=serial())
 
 
@@ -44,7 +45,7 @@ def _as_type(t: Tensor, dtype: str) -> Tensor:
     if not copied:
         return altered(t, dtype=dtype or t.dtype, of=t if t.base is None else None)
     chooses = dtype.startswith(("int", "uint", "long")) and t.dtype.startswith(("float", "bfloat", "half"))
-    tags = t.tags | {"chosen"} if chooses else t.tags
+    tags = t.tags | {CHOSEN} if chooses else t.tags
     return altered(t, dtype=dtype, base=None, of=None, born=serial(), tags=tags)
 
 

@@ -38,6 +38,7 @@ from auditor.values import (
     merge_flags,
     merge_places,
 )
+from auditor.values.tags import WRAPS
 
 
 def filled(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -155,7 +156,7 @@ def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _leaf_tags(leaf: Value) -> frozenset[str]:
     if isinstance(leaf, Tensor):
         return leaf.tags
-    return frozenset({"wraps"}) if isinstance(leaf, Num) and leaf.dim.wraps else frozenset()
+    return frozenset({WRAPS}) if isinstance(leaf, Num) and leaf.dim.wraps else frozenset()
 
 
 def data_shape(value: Value) -> Shape | None:
@@ -183,7 +184,7 @@ def _made(it: Interpreter, given: Sequence[Value], args: Args, site: Site | None
         places = _told_back(places, [v for s in given for v in flatten_items(s)], len(target))
     made = Tensor(tuple(target), dtype_of(args, "float32"), places=places, flags=_flags(given))
     if any(isinstance(d, dims.Poly) and d.wraps for d in target):
-        made = tagged(made, "wraps")
+        made = tagged(made, WRAPS)
     return made
 
 

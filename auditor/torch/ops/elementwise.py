@@ -9,10 +9,11 @@ from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
-from auditor.torch.masks import ALIKE, UNMASKED, WEIGHED, still_unmasked
+from auditor.torch.masks import WEIGHED, still_unmasked
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import dtype_of, result, tagged, unknown_tensor
 from auditor.values import NO_FLAGS, Args, Tensor, Value
+from auditor.values.tags import ALIKE, FLOORED, MOVED, UNMASKED, WRAPS
 
 _TensorOp = Callable[[Interpreter, Args, "Site | None"], Tensor]
 
@@ -25,11 +26,11 @@ def same(it: Interpreter, args: Args, site: Site | None) -> Tensor:
 
 
 def rounded(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return tagged(same(it, args, site), "floored")
+    return tagged(same(it, args, site), FLOORED)
 
 
 def fraction(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return tagged(same(it, args, site), "wraps")
+    return tagged(same(it, args, site), WRAPS)
 
 
 def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -88,7 +89,7 @@ def flip(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return tagged(rows.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site), "moved")
+    return tagged(rows.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site), MOVED)
 
 
 def glu(it: Interpreter, args: Args, site: Site | None) -> Value:

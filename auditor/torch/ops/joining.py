@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from auditor import dims
 from auditor.containers.iteration import iterate
@@ -15,7 +16,8 @@ from auditor.torch.events import is_layer
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, result, size, sizes, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Star, Tensor, Value
+from auditor.values import NONE, Args, Const, Tensor, Value, each_once
+from auditor.values.tags import GROWN, MOVED, WRAPS
 
 
 def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -24,34 +26,32 @@ def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
     if parts is None or site is None:
         return unknown_tensor("cat() of tensors that are not known", site)
     source = iterate(it, parts, site)
-    tensors = [as_tensor(v) for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    tensors = [as_tensor(v) for v in each_once(source.items)]
     known = [t for t in tensors if t is not None and t.shape is not None]
     if axis is None or not known:
-        unread = [t for t in tensors if t is not None] if source.rest is None else source.items
-        return unknown_tensor("cat() of tensors that are not known", site, *unread)
-    axis = shapes.normal(axis, max(len(t.shape or ()) for t in known))
-    if not source.exact or len(known) != len(source.items) or any(len(t.shape or ()) <= axis for t in known):
-        base = next((t for t in tensors if t is not None and t.shape is None), None)
-        if base is not None:
-            return unknown_tensor("cat() with a tensor that is not known", site, base, *known)
-        if len({len(t.shape or ()) for t in known}) > 1:
-            return unknown_tensor("cat() of tensors of several ranks", site)
-        each = shapes.broadcast([t.shape or () for t in known])
-        longer = any(dims.depends_on_query((t.shape or ())[axis]) for t in known)
-        made = result(shapes.replace(each, axis, dims.symbol(dims.Atom("cat", longer))), *known, site=None)
-        return rows.spread_out(made, *known)
-    total: Dim = 0
-    for t in known:
-        total = dims.add(total, (t.shape or ())[axis])
-    shape = list(known[0].shape or ())
-    for n in range(len(shape)):
-        for t in known[1:]:
-            if n != axis and n < len(t.shape or ()):
-                shape[n] = shapes.broadcast_dim(shape[n], (t.shape or ())[n])
-    made = result(shapes.replace(tuple(shape), axis, total), *known, site=None)
-    made.tags = made.tags | _moved(known, axis, made.shape)
-    made = rows.joined(made, [(t.shape or ())[axis] for t in known], site)
-    return rows.spread_out(rows.other(it, made, len(known) > 1 and dims.depends_on_query(total)), *known)
+        met = [t for t in tensors if t is not None] if source.rest is None else source.items
+        return unknown_tensor("cat() of tensors that are not known", site, *met)
+    given = [t.shape for t in known if t.shape is not None]
+    axis = shapes.normal(axis, max(map(len, given)))
+    if source.exact and len(known) == len(source.items) and all(axis < len(s) for s in given):
+        return _cat_of(it, known, given, axis, site)
+    unread = [t for t in tensors if t is not None and t.shape is None][:1]
+    if unread:
+        return unknown_tensor("cat() with a tensor that is not known", site, *unread, *known)
+    if len(set(map(len, given))) > 1:
+        return unknown_tensor("cat() of tensors of several ranks", site)
+    length = dims.symbol(dims.Atom("cat", any(dims.depends_on_query(s[axis]) for s in given)))
+    return rows.spread_out(result(shapes.replace(shapes.broadcast(given), axis, length), *known), *known)
+
+
+def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], axis: int, site: Site) -> Tensor:
+    """Tensors of the shapes `given`, as many as there are, one behind another along an axis that all of them have."""
+    lengths = [s[axis] for s in given]
+    total = reduce(dims.add, lengths)
+    made = result(shapes.broadcast([shapes.replace(s, axis, total) for s in given]), *tensors)
+    made.tags = made.tags | _moved(tensors, axis, made.shape)
+    made = rows.joined(made, lengths, site)
+    return rows.spread_out(rows.other(it, made, len(tensors) > 1 and dims.depends_on_query(total)), *tensors)
 
 
 def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset[str]:
@@ -65,9 +65,9 @@ def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset
     if base is None or not base.watched or base.shape is None or whole is None or len(base.shape) < len(whole):
         return frozenset()
     if is_layer(head):
-        return frozenset({"grown"})
+        return frozenset({GROWN})
     full = base.shape[len(base.shape) - len(whole) :]
-    return frozenset({"moved"}) if len(parts) == 2 and whole[axis] == full[axis] else frozenset()
+    return frozenset({MOVED}) if len(parts) == 2 and whole[axis] == full[axis] else frozenset()
 
 
 def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -75,7 +75,7 @@ def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
     if parts is None or site is None or axis is None:
         return unknown_tensor("stack() of tensors that are not known", site)
     source = iterate(it, parts, site)
-    options = [as_tensor(v) for i in source.items for v in (i.items if isinstance(i, Star) else (i,))]
+    options = [as_tensor(v) for v in each_once(source.items)]
     known = [t for t in options if t is not None and t.shape is not None]
     if not known or len(known) != len(options) or source.rest is not None:
         return unknown_tensor("stack() of tensors that are not known", site, *[t for t in options if t is not None])
@@ -93,7 +93,7 @@ def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = result(tuple(dims.mul(d, c) for d, c in zip((*pad, *t.shape), counts, strict=True)), t, site=None)
     again = any(d != 1 and c != 1 for d, c in zip((*pad, *t.shape), counts, strict=True))
     if again and t.dtype.startswith(("int", "uint")):
-        made = tagged(made, "wraps")  # the same numbers come again: a table of slots in a ring
+        made = tagged(made, WRAPS)  # the same numbers come again: a table of slots in a ring
     return rows.spread_out(rows.widened(t, made), t)
 
 
@@ -113,19 +113,13 @@ def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, amounts = first(args), sizes(it, [args.get(1, "pad") or NONE], site)
     if t.shape is None or amounts is None:
         return unknown_tensor("pad() by amounts that are not known", site, t)
+    sides = [(len(t.shape) - 1 - n // 2, amounts[n], amounts[n + 1]) for n in range(0, len(amounts) - 1, 2)]
     shape = list(t.shape)
-    for n in range(0, len(amounts) - 1, 2):
-        axis = len(shape) - 1 - n // 2
-        shape[axis] = dims.add(shape[axis], dims.add(amounts[n], amounts[n + 1]))
-    longer = any(dims.depends_on_query(a) and a != b for a, b in zip(t.shape, shape, strict=True))
-    shifted = any(
-        dims.depends_on_query(t.shape[len(shape) - 1 - n // 2]) and (amounts[n], amounts[n + 1]) != (0, 0)
-        for n in range(0, len(amounts) - 1, 2)
-    )
+    for axis, before, behind in sides:
+        shape[axis] = dims.add(shape[axis], dims.add(before, behind))
     made = result(tuple(shape), t, site=None)
-    for n in range(0, len(amounts) - 1, 2):
-        length = t.shape[len(shape) - 1 - n // 2]
-        made = rows.joined(
-            rows.joined(made, [amounts[n], length], site), [amounts[n], dims.add(length, amounts[n + 1])], site
-        )
-    return rows.spread_out(rows.other(it, made, longer or shifted), t)
+    for axis, before, behind in sides:
+        made = rows.joined(made, [before, t.shape[axis]], site)
+        made = rows.joined(made, [before, dims.add(t.shape[axis], behind)], site)
+    moved = any(dims.depends_on_query(t.shape[axis]) and (before, behind) != (0, 0) for axis, before, behind in sides)
+    return rows.spread_out(rows.other(it, made, moved), t)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from auditor import dims
 from auditor.interpreter import Interpreter
+from auditor.memo import by_identity
 from auditor.places import Site
 from auditor.torch import rows, shapes
-from auditor.torch.masks import SCORES, hides_nothing
+from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Seq, Tensor, Value, merge_places, text_of
+from auditor.values import NONE, Args, Seq, Tensor, Value, is_given, merge_places, text_of
+from auditor.values.tags import SCORES, TOKENS
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -38,15 +40,10 @@ def is_parameter(t: Tensor) -> bool:
     return t.base is not None and t.base.role == "parameter"
 
 
-_widths: dict[int, tuple[Tensor, dims.Dim]] = {}
-
-
+@by_identity
 def _width(weight: Tensor) -> dims.Dim:
     """How many outputs a layer has whose weight nobody knows: one number for one weight."""
-    found = _widths.get(id(weight))
-    if found is None or found[0] is not weight:
-        found = _widths[id(weight)] = (weight, dims.symbol(dims.Atom("weight.shape[0]")))
-    return found[1]
+    return dims.symbol(dims.Atom("weight.shape[0]"))
 
 
 def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -94,7 +91,7 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
 
 def _sees_all(mask: Value | None) -> bool:
     """Whether attention has no mask, or one that is the same for all rows of the query."""
-    if mask is None or (isinstance(mask, Const) and mask.value is None):
+    if not is_given(mask):
         return True
     return isinstance(mask, Tensor) and hides_nothing(mask)
 
@@ -106,7 +103,7 @@ def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
             "an embedding of tensors that are not known", site, *(t for t in (ids, weight) if t is not None)
         )
     made = result((*ids.shape, *weight.shape[1:]), ids, weight, site=None, dtype=weight.dtype or "float32")
-    made.tags = made.tags - {rows.TOKENS}
+    made.tags = made.tags - {TOKENS}
     return made
 
 

@@ -11,7 +11,8 @@ from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
 from auditor.torch.tensors import as_tensor, dtype_of, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Seq, Tensor, Value, altered
+from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given
+from auditor.values.tags import ARGMAX
 
 
 def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -32,7 +33,7 @@ def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = reduced(first(args), axes, _keeps(args), site)
     if axes is None:
         return made
-    return named_pair(made, tagged(altered(made, dtype="int64"), "argmax"), ("values", "indices"))
+    return named_pair(made, tagged(altered(made, dtype="int64"), ARGMAX), ("values", "indices"))
 
 
 def extrema(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -43,7 +44,7 @@ def extrema(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def argmax(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = reduced(first(args), _axes(args), _keeps(args), site)
-    return tagged(altered(made, dtype="int64"), "argmax")
+    return tagged(altered(made, dtype="int64"), ARGMAX)
 
 
 def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -76,7 +77,7 @@ def reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) ->
 
 def _axes(args: Args, position: int = 1) -> list[int] | None:
     given = args.get(position, "dim", "axis", "axes")
-    if given is None or (isinstance(given, Const) and given.value is None):
+    if not is_given(given):
         return None
     items = given.items if isinstance(given, Seq) else [given]
     found = [integer(i) for i in items]

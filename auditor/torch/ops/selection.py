@@ -13,6 +13,7 @@ from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, number
+from auditor.values.tags import ONE_PLACE, WRAPS
 
 
 def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -25,9 +26,9 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
     axis = shapes.normal(axis, len(t.shape))
     made = viewed(t, shapes.replace(t.shape, axis, length))
     if made.base is not None and wraps_at(args.get(2, "start")):
-        made = tagged(made, "wraps")
+        made = tagged(made, WRAPS)
     if made.base is not None and in_one_place(_slice(args.get(2, "start"), length)):
-        made = tagged(made, "one-place")
+        made = tagged(made, ONE_PLACE)
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
         made.cuts = (*made.cuts, site)
     return made
@@ -44,7 +45,7 @@ def select(it: Interpreter, args: Args, site: Site | None) -> Value:
     axis = shapes.normal(axis, len(t.shape))
     made = viewed(t, shapes.drop(t.shape, axis))
     if made.base is not None and wraps_at(args.get(2, "index")):
-        made = tagged(made, "wraps")
+        made = tagged(made, WRAPS)
     if dims.depends_on_query(t.shape[axis]) and site is not None:
         made.cuts = (*made.cuts, site)
     return made

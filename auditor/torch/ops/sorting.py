@@ -11,6 +11,7 @@ from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Value, altered
+from auditor.values.tags import ARGMAX, CHOSEN, TOPK
 
 
 def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -25,8 +26,8 @@ def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
         made = result(shapes.replace(t.shape, axis, k), t, site=None)
         if not dims.depends_on_query(k):  # of as many as there are nothing is left out: they are sorted
             made = rows.pooled(made, t, (shapes.normal(axis, len(t.shape)),), site)
-    made = tagged(made, "topk")
-    return named_pair(made, tagged(altered(made, dtype="int64"), "argmax"), ("values", "indices"))
+    made = tagged(made, TOPK)
+    return named_pair(made, tagged(altered(made, dtype="int64"), ARGMAX), ("values", "indices"))
 
 
 def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -34,7 +35,7 @@ def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
     axis = args.get(1, "dim")
     axis = axis if isinstance(axis, Const) and type(axis.value) is int else args.kw.get("dim")
     made = rows.along(it, result(t.shape, t), t, axis, -1, site)
-    return named_pair(made, tagged(altered(result(t.shape, t), dtype="int64"), "chosen"), ("values", "indices"))
+    return named_pair(made, tagged(altered(result(t.shape, t), dtype="int64"), CHOSEN), ("values", "indices"))
 
 
 def positions(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from auditor import dims, operators
+from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import dim_value, shape_value
 from auditor.values import Args, Const, Unknown, Value, number
+from auditor.values.tags import WRAPS
 
 
 def item(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -17,11 +18,9 @@ def item(it: Interpreter, args: Args, site: Site | None) -> Value:
     baked: Value | None = it.events.bakes(t, site, "item()") if it.events is not None else None
     if baked is not None:
         return baked
-    wraps = "wraps" in t.tags
-    atom = dims.Atom("item", operators.depends_on_query(t), wraps)
     if t.dtype.startswith("float"):
         return Unknown("a number computed at run time", "item", "float", places=t.places, flags=t.flags)
-    return number(dims.symbol(atom), (t,))
+    return number(dims.symbol(dims.Atom("item", wraps=WRAPS in t.tags)), (t,))
 
 
 def tolist(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -12,6 +12,7 @@ from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import result, sizes, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Num, Seq, Tensor, Union, Unknown, Value
+from auditor.values.tags import MIXED, ONE_ROW
 
 
 def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -31,7 +32,7 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     if baked and site is not None and it.events is not None:
         it.events.baked.append((site, f"reshape of {shapes.text(t.shape)} to {shapes.text(tuple(target))}"))
     made = viewed(t, done.shape)
-    return tagged(made, "one-row") if done.one_row else made
+    return tagged(made, ONE_ROW) if done.one_row else made
 
 
 def _is_data(t: Tensor) -> bool:
@@ -134,7 +135,7 @@ def expand(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _spread(t: Tensor, shape: Shape) -> Tensor:
     made = rows.widened(t, viewed(t, shape))
-    return tagged(made, "mixed-rows") if rows.spreads(t, shape) else made
+    return tagged(made, MIXED) if rows.spreads(t, shape) else made
 
 
 def viewed(t: Tensor, shape: Shape) -> Tensor:

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.events import wraps_at
-from auditor.torch.masks import UNMASKED
 from auditor.torch.ops import elementwise
 from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, scaled, subtracted
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import is_scalar, result, tagged
 from auditor.values import NONE, Args, Const, Seq, Tensor, Unknown, Value, altered
+from auditor.values.tags import INPUT, LARGEST, MIXED, MOVED, UNMASKED
 
 
 def in_place(op: Op) -> Op:
     """The spelling with a trailing underscore: writes to the storage of its tensor."""
+    taken = _TAKEN.get(op, _nothing)
 
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         t = first(args)
         if site is not None and it.events is not None:
-            if op in (scattered, accumulated):
-                key, value = _placed(args)
-                adds = op is accumulated or _accumulates(args)
-                it.events.written(t, site, key, value, "is added to what it held" if adds else "")
-            else:
-                own = op in (broadcasting, added, scaled, subtracted, clamped, clamped_between)
-                given = args.pos[1] if op is copy_shape and len(args.pos) > 1 else t if own else None
-                mask = args.get(1, "mask") if op is elementwise.masked else None
-                it.events.written(t, site, mask, given)
+            it.events.written(t, site, *taken(args))
         made = op(it, args, site)
         if isinstance(made, Tensor):
             if it.events is not None and t.base is None:
                 rows.overwritten(it, t, None, made.tags)
-                t.tags = t.tags if rows.INPUT in made.tags else t.tags - {rows.INPUT}
+                t.tags = t.tags if INPUT in made.tags else t.tags - {INPUT}
             shape = t.shape if t.shape is not None else made.shape
             made = altered(made, base=t.base, shape=shape, of=t.of, born=t.born)
         return made
@@ -68,7 +64,7 @@ def scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A functional write at given positions: the rows that it leaves alone are the old ones, in their places."""
     t, made = first(args), _written_at(it, args, site)
     if any(map(wraps_at, (*args.pos[1:], *args.kw.values()))):
-        return tagged(made, "moved")
+        return tagged(made, MOVED)
     taken = _placed(args)[1]
     if _accumulates(args) or (it.events is not None and taken is not None and it.events.from_held(t.base, taken)):
         return made
@@ -102,9 +98,35 @@ def _on_constants(made: Tensor, t: Tensor, parts: list[Tensor], site: Site | Non
     """
     indices = [p for p in parts if p.dtype.startswith(("int", "uint"))]
     if len(indices) == len(parts):
-        made = tagged(made, *(tag for p in indices for tag in p.tags & {"argmax", "topk"}))
+        made = tagged(made, *(tag for p in indices for tag in p.tags & LARGEST))
     apart = rows.has_rows(t) or not any(map(rows.has_rows, parts))
     return rows.blended(made, site, not apart)
+
+
+_Taken = tuple[Value | None, Value | None, str]
+
+
+def _nothing(args: Args) -> _Taken:
+    return None, None, ""
+
+
+def _taken_at(args: Args, adds: bool = False) -> _Taken:
+    return *_placed(args), "is added to what it held" if adds or _accumulates(args) else ""
+
+
+_TAKEN: dict[Op, Callable[[Args], _Taken]] = {
+    scattered: _taken_at,
+    accumulated: partial(_taken_at, adds=True),
+    copy_shape: lambda args: (None, args.pos[1] if len(args.pos) > 1 else None, ""),
+    elementwise.masked: lambda args: (args.get(1, "mask"), None, ""),
+    **dict.fromkeys(
+        (broadcasting, added, scaled, subtracted, clamped, clamped_between), lambda args: (None, first(args), "")
+    ),
+}
+"""What an operation writes to its tensor when it works in place: where, what, and why nobody can tell what is there.
+
+See `Events.written`; of the others nothing is said, so that they write all of it.
+"""
 
 
 def filled_in(t: Tensor, value: Value) -> None:
@@ -117,5 +139,5 @@ def filled_in(t: Tensor, value: Value) -> None:
     if value.reason is not None and value.reason.kind != "data":
         t.reason = t.reason or value.reason
     if t.shape is not None and rows.spreads(value, t.shape):
-        t.tags |= {"mixed-rows"}
+        t.tags |= {MIXED}
         t.cuts = (*t.cuts, *(c for c in value.cuts if c not in t.cuts))

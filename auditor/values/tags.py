@@ -1,0 +1,76 @@
+"""What is said of a tensor beside its shape: `Tensor.tags` is a set of these words, and of the tags of storages.
+
+Most of them go on to whatever is computed from the tensor (see `tensors.result`), those of `OWN` do not.
+"""
+
+from __future__ import annotations
+
+# where the values come from
+
+INPUT = "input"
+"""Computed from an input of the graph."""
+TOKENS = "tokens"
+"""Computed from the query."""
+COPY = "copy"
+"""A copy of an input or a buffer."""
+JUDGED = "judged"
+"""A comparison of what the model computes."""
+ARGMAX, TOPK = "argmax", "topk"
+LARGEST = frozenset({ARGMAX, TOPK})
+"""Values, or their positions, that were taken because they are the largest."""
+CHOSEN = "chosen"
+"""Whole numbers that a condition or a bound chooses."""
+PICKED = LARGEST | {CHOSEN}
+"""Positions that a condition, a bound or the model's own values choose."""
+FLOORED = "floored"
+"""Rounded: several positions have the same number."""
+WRAPS = "wraps"
+"""A remainder: positions that begin again at 0."""
+
+# whose rows they are
+
+ONE_ROW = "one-row"
+"""Reshaped to a shape without the rows, which fits a query of one row only."""
+MASK = "row-mask"
+"""A comparison of positions."""
+WIDE = "wide-mask"
+"""A mask that says one thing for each row of the query, spread along another axis."""
+OTHER = "other-rows"
+"""Has such a mask in it, or rows that were permuted, shifted or set in part."""
+FLIPPED = "flipped-rows"
+"""Has its rows in reverse."""
+NOT_THE_QUERYS = frozenset({OTHER, FLIPPED})
+MIXED = "mixed-rows"
+"""One row of the query was spread over all of them, or stands among others."""
+BLENDED = "blended-rows"
+"""Rows of the query were mixed among themselves."""
+BEHIND = "rows-behind-others"
+"""Rows of the query that a fixed number of others was put in front of."""
+ALIKE = "alike-rows"
+"""Has a row for each row of the query, and the same numbers in all of them."""
+
+# what attention has of them
+
+SCORES, WEIGHTS = "scores", "weights"
+"""A product with each row of a cache, and what a softmax makes of it: no mask has met it.
+
+The rows of the query lie along the last axis but one. `ACROSS` and `WEIGHTS_ACROSS` mean the same where they do not.
+"""
+ACROSS, WEIGHTS_ACROSS = "scores-across", "weights-across"
+COARSE = "coarse-mask"
+"""A comparison of numbers that were rounded: it says the same for some rows, one behind another."""
+UNMASKED = frozenset({SCORES, WEIGHTS, ACROSS, WEIGHTS_ACROSS, ALIKE, COARSE})
+
+# what was written, and where
+
+ONE_PLACE = "one-place"
+"""A view of a state at a place that is the same in every call."""
+GROWN = "grown"
+"""A cache with new rows behind it."""
+MOVED = "moved"
+"""The rows of a cache in other places than before: a window that slides."""
+
+OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, BEHIND, JUDGED}
+"""Said of one tensor, not of what is computed from it and others."""
+OF_ALL = frozenset({MASK, WIDE})
+"""Said of what is computed from nothing but such tensors and numbers."""

@@ -1,0 +1,69 @@
+"""Tensors and the memory that they are views of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from auditor.dims import Dim
+from auditor.values.base import NO_FLAGS, Value, serial
+from auditor.values.unknown import Unknown
+
+if TYPE_CHECKING:
+    from auditor.places import Site
+
+
+@dataclass(slots=True)
+class Tensor(Value):
+    """A tensor: its shape (None when unknown, with the reason), and where its rows were cut.
+
+    `cuts` are the places that left one row of several; `tags` say what went into it (`argmax`, `wraps`, ...); `base`
+    is the input, buffer or parameter that it is a view of; `data` is a small known content. `of` is the tensor that
+    this one is a view of, where that is none of those. `pick` is what it is beside a mask with a single one.
+    """
+
+    shape: tuple[Dim, ...] | None
+    dtype: str = ""
+    reason: Unknown | None = None
+    cuts: tuple[Site, ...] = ()
+    tags: frozenset[str] = NO_FLAGS
+    base: Storage | None = None
+    data: Value | None = None
+    of: Tensor | None = field(default=None, kw_only=True, compare=False, repr=False)
+    pick: Pick | None = field(default=None, kw_only=True, compare=False, repr=False)
+    born: int = field(default_factory=serial, kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """What a tensor is beside a mask with a single one (see `torch/placing.py`); views lose what is no mask.
+
+    `numbers` that are all different; `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is
+    `kept` by `rest`; what is `new` by `at`; and the sum of both, `placed`. `mask` tells masks apart.
+    """
+
+    what: str
+    mask: int = 0
+    held: Storage | None = None
+
+    @property
+    def seen(self) -> Pick | None:
+        """What a view of the tensor is."""
+        return self if self.what in ("numbers", "at", "rest") else None
+
+
+@dataclass(slots=True, eq=False)
+class Storage:
+    """The memory of an input, buffer or parameter: what an in-place write reaches.
+
+    What is computed from a `watched` one carries its tag.
+    """
+
+    name: str
+    role: str = ""  # input | buffer | parameter | attribute (a tensor that is no buffer)
+    watched: bool = False
+    shape: tuple[Dim, ...] | None = None
+
+    @property
+    def tag(self) -> str:
+        return f"from:{self.name}"
