@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from auditor import dims, operators
@@ -11,7 +12,7 @@ from auditor.expressions.operations import binary
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.loops import mapped
 from auditor.places import Site
-from auditor.values import Args, Const, Seq, Star, Value, as_dim, each_once, number, text_of
+from auditor.values import FALSE, Args, Const, Seq, Star, Value, as_dim, each_once, number
 
 
 def _fold(pick: Callable[..., Any], name: str) -> Callable[[Interpreter, Args, Site | None], Value]:
@@ -21,7 +22,7 @@ def _fold(pick: Callable[..., Any], name: str) -> Callable[[Interpreter, Args, S
         items, exact = source.items, source.exact
         keys = _keys(it, source, args, site).items
         if exact and items and "key" in args.kw and all(isinstance(k, Const) and k.value is not None for k in keys):
-            plain = [_sort_key(k) for k in keys]
+            plain = [k.value for k in keys if isinstance(k, Const)]
             try:
                 first: int = pick(range(len(items)), key=plain.__getitem__)
                 return items[first]
@@ -89,28 +90,39 @@ def _keys(it: Interpreter, source: Seq, args: Args, site: Site | None) -> Seq:
 
 
 def sorted_items(it: Interpreter, source: Seq, args: Args, site: Site | None) -> list[Value]:
-    keys, reverse = _keys(it, source, args, site), args.kw.get("reverse")
-    if not source.exact or len(keys.items) != len(source.items):
+    """The items in order; one repetition of them all where nobody knows which order that is."""
+    keys, backwards = _keys(it, source, args, site), operators.truth(args.kw.get("reverse", FALSE))
+    if not source.exact or len(source.items) < 2:
         return list(source.items)
-    plain = [_sort_key(k) for k in keys.items]
-    if any(p is None for p in plain):
-        return list(source.items)
+    order = _order([_sort_key(k) for k in keys.items], backwards) if backwards is not None and keys.exact else None
+    return [Star(tuple(source.items), len(source.items))] if order is None else [source.items[n] for n in order]
+
+
+def _order(keys: list[tuple[list[Any], bool]], backwards: bool) -> list[int] | None:
+    """The positions in the order of the keys; None where what is known of them does not decide it."""
     try:
-        order = sorted(range(len(plain)), key=plain.__getitem__)
+        order = sorted(range(len(keys)), key=lambda n: keys[n][0], reverse=backwards)
     except TypeError:
-        return list(source.items)
-    if reverse is not None and operators.truth(reverse):
-        order.reverse()
-    return [source.items[n] for n in order]
+        return None
+    for (a, all_of_a), (b, all_of_b) in pairwise(keys[n] for n in order):
+        if not (all_of_a and all_of_b) and a[: len(b)] == b[: len(a)]:
+            return None
+    return order
 
 
-def _sort_key(v: Value) -> Any:
+def _sort_key(v: Value) -> tuple[list[Any], bool]:
+    """What is known of a key, from its beginning, and whether that is all of it."""
     if isinstance(v, Const):
-        return v.value
-    if isinstance(v, Seq) and v.exact:
-        parts = [_sort_key(i) for i in v.items]
-        return None if any(p is None for p in parts) else tuple(parts)
-    return text_of(v)
+        return [v.value], True
+    if not isinstance(v, Seq) or not v.exact or v.kind not in ("list", "tuple"):
+        return [], False
+    out: list[Any] = []
+    for i in v.items:
+        part, whole = _sort_key(i)
+        if not whole:
+            return out, False
+        out.append(part)
+    return out, True
 
 
 def _sorted(it: Interpreter, args: Args, site: Site | None) -> Value:

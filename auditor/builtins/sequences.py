@@ -45,8 +45,8 @@ def _sequence(kind: str) -> Callable[[Interpreter, Args, Site | None], Value]:
         ):
             return kept
         source = iterate(it, args.pos[0], site)
-        items = unique(source.items) if kind in ("set", "frozenset") else list(source.items)
-        return Seq(kind, items, source.rest, places=source.places or (site,), flags=source.flags)
+        items, unsure = unique(source.items) if kind in ("set", "frozenset") else (list(source.items), None)
+        return Seq(kind, items, source.rest or unsure, places=source.places or (site,), flags=source.flags)
 
     return make
 

@@ -7,7 +7,7 @@ from typing import Any
 from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.joins import union
-from auditor.values import Mapping, Seq, Value, is_none, key_of
+from auditor.values import Mapping, Seq, Star, Unknown, Value, is_none, key_of
 
 
 def put(target: Mapping, key: Value, value: Value) -> None:
@@ -39,9 +39,12 @@ def update_mapping(it: Interpreter, target: Mapping, source: Value) -> None:
         target.entries = {n: (name, union([old, cause])) for n, (name, old) in target.entries.items()}
 
 
-def unique(items: list[Value]) -> list[Value]:
-    """The items of a set: of those that are surely equal, the first."""
+def unique(items: list[Value]) -> tuple[list[Value], Unknown | None]:
+    """The items of a set: of those that are surely equal, the first; and why nobody knows how many that are."""
     out: dict[Any, Value] = {}
     for i in items:
         out.setdefault(key_of(i) or ("id", id(i)), i)
-    return list(out.values())
+    unsure = next((i for i in items if not isinstance(i, Star) and key_of(i) is None), None) if items[1:] else None
+    if unsure is None:
+        return list(out.values()), None
+    return list(out.values()), Unknown("whether two members of a set are the same", places=unsure.places)

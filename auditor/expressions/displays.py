@@ -31,7 +31,8 @@ def sequence(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
     def handler(it: Interpreter, node: Any, frame: Frame) -> Value:
         items, rest = _collect(it, node.elements, frame)
         if kind == "set":
-            items = unique(items)
+            items, unsure = unique(items)
+            rest = rest or unsure
         return Seq(kind, items, rest, places=(frame.statement.site(node),), flags=it.conditions)
 
     return handler
@@ -68,7 +69,8 @@ def comprehension(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
 
         run_comprehension(it, node.for_in, inner, out, emit)
         if kind == "set" and isinstance(out, Seq):
-            out.items = unique(out.items)
+            out.items, unsure = unique(out.items)
+            out.rest = out.rest or unsure
         return out
 
     return handler

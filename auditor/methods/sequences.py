@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from auditor import operators
 from auditor.builtins.folds import sorted_items
+from auditor.containers.entries import unique
 from auditor.containers.iteration import iterate
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.methods.items import ITEMS
@@ -30,12 +31,8 @@ def _append(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _join_members(obj: Seq, new: list[Value]) -> None:
     """Put into a set what it does not have; of what is not known, it may have it."""
-    for value in new:
-        key, mine = key_of(value), {key_of(i) for i in obj.items}
-        if key is None or key not in mine:
-            obj.items.append(value)
-        if obj.items[1:] and None in (key, *mine):
-            obj.rest = obj.rest or Unknown("whether two members of a set are the same", places=value.places)
+    obj.items, unsure = unique([*obj.items, *new])
+    obj.rest = obj.rest or unsure
 
 
 def _extend(it: Interpreter, args: Args, site: Site | None) -> Value:

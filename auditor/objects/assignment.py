@@ -53,8 +53,11 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             if isinstance(found, Function) and found.kind == "property" and found.setter is not None:
                 it.call(found.setter, Args([obj, value]), site)
                 return
+            if isinstance(found, Instance) and class_lookup(found.cls, "__set__")[0] is not None:
+                it.call(it.get(found, "__set__", site), Args([obj, value]), site)
+                return
             setter, _ = class_lookup(obj.cls, "__setattr__")
-            if isinstance(setter, Native):
+            if isinstance(setter, (Native, Function)):
                 it.call(setter, Args([obj, Const(name), value]), site)
                 return
             it.heap.touch(obj)

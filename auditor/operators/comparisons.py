@@ -59,9 +59,12 @@ def identical(a: Value, b: Value) -> bool | None:
         return a.dotted == b.dotted
     if isinstance(a, Instance) and isinstance(b, Instance) and "_value_" in a.attrs and "_value_" in b.attrs:
         return a.cls is b.cls and same(a.attrs["name"], b.attrs["name"])  # members of an enumeration
+    if a is b:
+        return True
     if isinstance(a, _SOLID) and isinstance(b, _SOLID):
-        return a is b or (isinstance(a, Seq) and same(a, b))
-    return True if a is b else None
+        made = [x for x in (a, b) if isinstance(x, Instance) and x.taint is not None]  # `__new__` may give one object
+        return None if made or (isinstance(a, Seq) and same(a, b)) else False
+    return None
 
 
 def _is_something(v: Value) -> bool:

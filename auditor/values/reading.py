@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from auditor.dims import Dim, Poly
 from auditor.values.base import Value, origins
 from auditor.values.containers import Key, Seq, Star
-from auditor.values.objects import External
+from auditor.values.objects import Class, External, Instance
 from auditor.values.scalars import Const, Num, Pattern
 from auditor.values.unknown import Union, Unknown
 
@@ -51,8 +51,18 @@ def key_of(v: Value) -> Key | None:
             return ("external", d)
         case Unknown() | Union() | Star():
             return None
+        case Instance(cls=Class() as cls) if any("__eq__" in c.env.names for c in _classes(cls)):
+            return None
+        case Instance(cls=Class(dataclass_fields=True) as cls, attrs=attrs):
+            keys = tuple(key_of(a) for a in attrs.values())
+            return None if any(k is None for k in keys) else ("data", (id(cls), keys))
         case _:
             return ("id", id(v))
+
+
+def _classes(cls: Class) -> list[Class]:
+    """A class and those of the sources that it derives from."""
+    return [c for c in cls.mro_cache or (cls, *cls.bases) if isinstance(c, Class)]
 
 
 def text_of(v: Value) -> str | None:
