@@ -8,11 +8,11 @@ import libcst as cst
 
 from auditor.calls.parameters import bind, receiver
 from auditor.interpreter import MAX_DEPTH, Frame, Interpreter, RaiseSignal, Return
-from auditor.joins import join_all
+from auditor.joins import join_all, maybe_absent
 from auditor.places import Site
 from auditor.stdlib.managers import manager_of
 from auditor.syntax import yields
-from auditor.values import NONE, Args, Env, Function, Seq, Unknown, Value
+from auditor.values import NONE, Args, Const, Env, Function, Mapping, Seq, Unknown, Value, key_of
 
 
 def make_function(it: Interpreter, node: cst.FunctionDef | cst.Lambda, name: str, frame: Frame) -> Function:
@@ -43,6 +43,24 @@ def call_function(it: Interpreter, f: Function, args: Args, site: Site | None) -
         return it.rewired[id(f)][1]
     if f.manages:
         return manager_of(f, args)
+    return _run(it, f, args, site) if f.kept is None else _run_once(it, f, f.kept, args, site)
+
+
+def _run_once(it: Interpreter, f: Function, kept: Mapping, args: Args, site: Site | None) -> Value:
+    """`functools.cache` and the like: what the function has given for these arguments, if it has."""
+    given = Seq("tuple", [*args.pos, *(v for name, one in args.kw.items() for v in (Const(name), one))])
+    key = key_of(given) if args.more is None else None
+    entry = kept.entries.get(key) if key is not None else None
+    if entry is not None and not maybe_absent(entry[1]):
+        return entry[1]
+    value = _run(it, f, args, site)
+    if key is not None:
+        it.heap.touch(kept)
+        kept.entries[key] = (given, value)
+    return value
+
+
+def _run(it: Interpreter, f: Function, args: Args, site: Site | None) -> Value:
     depth = it.active.get(id(f.node), 0)
     # recursion from inside loops of unknown length doubles at every level: two levels show what there is to see
     if it.depth >= MAX_DEPTH or depth >= _MAX_RECURSION or (it.unknown_loops and depth >= 2):

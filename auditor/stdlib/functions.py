@@ -11,6 +11,7 @@ from auditor.loops import mapped
 from auditor.objects.assignment import rewire
 from auditor.places import Site
 from auditor.values import (
+    NONE,
     Args,
     Bound,
     Class,
@@ -46,6 +47,18 @@ def _first(it: Interpreter, args: Args, site: Site | None) -> Value:
     if args.pos and isinstance(args.pos[0], (Function, Class, Bound, Native)):
         return args.pos[0]
     return Native("decorator", lambda it, inner, site: inner.pos[0])
+
+
+def _kept(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A decorator that has a function keep its results, with or without arguments."""
+    if not args.pos or not isinstance(args.pos[0], Function):
+        return Native("decorator", lambda it, inner, site: _kept(it, inner, site) if inner.pos else NONE)
+    args.pos[0].kept = Mapping()
+    return args.pos[0]
+
+
+def _kept_property(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return it.call(it.loader.builtins["property"], Args([_kept(it, args, site)]), site)
 
 
 def _reduce(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -149,8 +162,6 @@ NATIVES: dict[str, Value] = {
     "functools.wraps": Native("wraps", _wraps),
     "functools.reduce": Native("reduce", _reduce),
     **_identity_decorators(
-        "functools.lru_cache",
-        "functools.cache",
         "functools.total_ordering",
         "typing.overload",
         "typing.final",
@@ -160,9 +171,9 @@ NATIVES: dict[str, Value] = {
         "abc.abstractmethod",
         "atexit.register",
     ),
-    "functools.cached_property": Native(
-        "cached_property", lambda it, args, site: it.call(it.loader.builtins["property"], args, site)
-    ),
+    "functools.cache": Native("cache", _kept),
+    "functools.lru_cache": Native("lru_cache", _kept),
+    "functools.cached_property": Native("cached_property", _kept_property),
     "weakref.ref": Native("ref", lambda it, args, site: _reference(args.pos[0])),
     "weakref.proxy": Native("proxy", lambda it, args, site: args.pos[0]),
     "functools.singledispatch": Native("singledispatch", _dispatched),

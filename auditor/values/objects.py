@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from auditor.values.base import Value, serial
+from auditor.values.containers import Mapping
 from auditor.values.unknown import Unknown
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Function(Value):
     """A `def` or `lambda` with its closure. `defaults` maps parameter names to evaluated defaults.
 
     `manages`: it is a generator made a context manager. `wrapped`: a decorator that nobody can read went around it.
+    `kept` are its results by the arguments, where a decorator has it keep them.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Function(Value):
     manages: bool = False
     wrapped: Unknown | None = None
     setter: Function | None = None
+    kept: Mapping | None = None
     attributes: dict[str, Value] = field(default_factory=dict)
 
 

@@ -876,6 +876,38 @@ class D(UserDict):
     def __getitem__(s, k): return 5
 WIDTH = D(x=1)['x']
 """,
+    "cached_property": """\
+import functools
+class A:
+    n = 0
+    @functools.cached_property
+    def x(self):
+        self.n += 1
+        return self.n
+a = A()
+a.x
+WIDTH = a.x + 2
+""",
+    "lru_cache": """\
+import functools
+n = []
+@functools.lru_cache
+def f(x):
+    n.append(x)
+    return x
+f(1); f(1)
+WIDTH = len(n) + 2
+""",
+    "lru_cache maxsize": """\
+import functools
+n = []
+@functools.lru_cache(maxsize=None)
+def f(x):
+    n.append(x)
+    return x
+f(1); f(2); f(1)
+WIDTH = len(n) + 2
+""",
 }
 """Scripts that set the width or the name of what they export."""
 
@@ -897,18 +929,6 @@ try:
     a.x = 5
 except Exception:
     pass
-WIDTH = a.x + 2
-""",
-    "cached_property": """\
-import functools
-class A:
-    n = 0
-    @functools.cached_property
-    def x(self):
-        self.n += 1
-        return self.n
-a = A()
-a.x
 WIDTH = a.x + 2
 """,
     "getattribute": """\
@@ -968,26 +988,6 @@ def n():
     return i
 l[n() - 1] += 5
 WIDTH = l[0]
-""",
-    "lru_cache": """\
-import functools
-n = []
-@functools.lru_cache
-def f(x):
-    n.append(x)
-    return x
-f(1); f(1)
-WIDTH = len(n) + 2
-""",
-    "lru_cache maxsize": """\
-import functools
-n = []
-@functools.lru_cache(maxsize=None)
-def f(x):
-    n.append(x)
-    return x
-f(1); f(2); f(1)
-WIDTH = len(n) + 2
 """,
     "wraps attr": """\
 import functools
