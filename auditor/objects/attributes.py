@@ -206,15 +206,7 @@ def _super_attribute(it: Interpreter, obj: Super, name: str, site: Site | None) 
     if name in ("__init__", "__post_init__", "__init_subclass__", "__enter__", "__exit__"):
         return Native("object.__init__", lambda it, args, site: NONE)
     if name == "__setattr__":
-        receiver = obj.receiver
-
-        def assign(it: Interpreter, args: Args, site: Site | None) -> Value:
-            if isinstance(receiver, Instance) and (key := text_of(args.pos[0])):
-                it.heap.touch(receiver)
-                receiver.attrs[key] = args.pos[1]
-            return NONE
-
-        return Native("object.__setattr__", assign)
+        return Bound(Native("object.__setattr__", _set_raw), obj.receiver)
     if not sure:
         return _of_unread_base(unread_base(cls), name, site)
     raise RaiseSignal("AttributeError")
@@ -258,7 +250,7 @@ def _function_attribute(obj: Function, name: str) -> Value:
 def _set_raw(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`object.__setattr__(obj, name, value)`, past what the class of `obj` does about it."""
     obj, name = args.pos[0], text_of(args.pos[1])
-    if not isinstance(obj, Instance) or name is None:
+    if not isinstance(obj, Instance) or name is None or "*" in name:
         return it.call(it.loader.builtins["setattr"], args, site)
     it.heap.touch(obj)
     obj.attrs[name] = args.pos[2]

@@ -908,6 +908,51 @@ def f(x):
 f(1); f(2); f(1)
 WIDTH = len(n) + 2
 """,
+    "__setattr__: super": """\
+class A:
+    def __setattr__(self, n, v): super().__setattr__(n, v * 2)
+a = A()
+a.x = 4
+WIDTH = a.x
+""",
+    "__setattr__: map": """\
+class A:
+    names = {'y': 'x'}
+    def __setattr__(self, n, v):
+        super().__setattr__(self.names.get(n, n), v)
+a = A()
+a.y = 4
+WIDTH = a.x
+""",
+    "__setattr__: dict": """\
+class A:
+    def __setattr__(self, n, v): self.__dict__[n] = v + 1
+a = A()
+a.x = 4
+WIDTH = a.x
+""",
+    "__setattr__: object": """\
+class A:
+    def __init__(self): object.__setattr__(self, 'x', 5)
+    def __setattr__(self, n, v): raise AttributeError
+WIDTH = A().x
+""",
+    "__setattr__: init": """\
+class A:
+    def __init__(self): self.x = 2
+    def __setattr__(self, n, v): super().__setattr__(n, v + 1)
+WIDTH = A().x
+""",
+    "__setattr__: counter": """\
+class A:
+    n = 0
+    def __setattr__(self, k, v):
+        A.n += 1
+        super().__setattr__(k, v)
+a = A()
+a.x = 1; a.y = 2
+WIDTH = A.n
+""",
 }
 """Scripts that set the width or the name of what they export."""
 
