@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from auditor import dims
+from auditor import dims, operators
 from auditor.builtins.numbers import traced_constant
 from auditor.containers.entries import unique, update_mapping
 from auditor.containers.iteration import iterate
@@ -117,7 +117,8 @@ def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
         elif any(isinstance(o, Star) for o in out):
             out.append(Seq("tuple", [Unknown("an index behind a loop of unknown length", "index", "int"), i]))
         else:
-            out.append(Seq("tuple", [Const(first + n), i]))
+            position = operators.binary("+", start, Const(n)) if start is not None else Const(n)
+            out.append(Seq("tuple", [position, i]))
     return Seq("list", out, source.rest, flags=source.flags)
 
 

@@ -953,6 +953,11 @@ a = A()
 a.x = 1; a.y = 2
 WIDTH = A.n
 """,
+    "enumerate from a number out of the environment": """\
+import os
+for n, c in enumerate("ab", int(os.environ.get("FIRST", 4))):
+    WIDTH = n
+""",
 }
 """Scripts that set the width or the name of what they export."""
 
