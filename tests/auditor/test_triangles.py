@@ -47,6 +47,7 @@ AT_THE_FIRST_KEY: dict[str, tuple[Edit, ...]] = {
     "as numbers": _mask("mask = torch.where(torch.ones(rows, end, dtype=torch.bool).tril(), 0.0, -1e9)"),
     "filled in": _mask("mask = torch.zeros(rows, end).masked_fill(torch.ones(rows, end).triu(1) > 0, -1e9)"),
     "in place": _mask("mask = torch.ones(rows, end, dtype=torch.bool)", "mask.tril_()"),
+    "in place, above": _mask("mask = torch.full((rows, end), -1e9)", "mask.triu_(1)", "mask.mul_(2)"),
     "and the padding": _mask(*TRANSFORMERS, "mask = mask * (position_ids > 3)"),
     "without what comes after it": _mask(*TRANSFORMERS),
     "PyTorch's own": _mask("mask = torch.nn.attention.bias.causal_upper_left(rows, end)"),
@@ -57,6 +58,14 @@ AT_THE_FIRST_KEY: dict[str, tuple[Edit, ...]] = {
     "the first rows of a table of four axes": _of_table("self.seen[:, :, :rows, :end]", f"{TABLE}[None, None]"),
     "the first rows of a table, narrowed": _of_table("self.seen.narrow(0, 0, rows).narrow(1, 0, end)"),
     "the first rows of a table of numbers": _of_table("self.seen[:rows, :end]", FILLED),
+    "the first rows of a table that is made in place": (
+        (
+            SEEN,
+            f"{SEEN}        seen = torch.full((CONTEXT, CONTEXT), -1e9)\n"
+            "        seen.triu_(1)\n        self.seen = seen\n",
+        ),
+        *_mask("mask = self.seen[:rows, :end]"),
+    ),
     "the first rows of a table for several rows only": _of_table(
         "self.seen[:rows, :end] if rows > 1 else torch.ones(1, end, dtype=torch.bool)"
     ),
@@ -82,6 +91,7 @@ BEHIND_THE_CACHE: dict[str, tuple[Edit, ...]] = {
         "mask = nn.functional.pad(torch.full((rows, rows), -1e9).triu(1), (start, 0))"
     ),
     "with what comes after it": _mask(*TRANSFORMERS, LATER),
+    "with what comes after it, in place": _mask(*TRANSFORMERS, LATER.replace(" *= ", ".mul_(") + ")"),
     "PyTorch's own": _mask("mask = torch.nn.attention.bias.causal_lower_right(rows, end)"),
     "rows of a table": _of_table("self.seen[start:end, :end]"),
     "rows of a table, one axis at a time": _of_table("self.seen[end - rows : end][:, :end]"),
