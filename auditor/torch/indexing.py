@@ -8,10 +8,11 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows
 from auditor.torch.events import in_one_place, wraps_at
+from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered, is_none
-from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, WRAPS
+from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, TRIANGLE, WRAPS
 
 
 def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:
@@ -33,6 +34,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     out: list[Dim] = []
     cut = elsewhere = False
     indices: list[Shape] = []
+    starts: list[tuple[int, Dim | None]] = []
     index_at = 0
     axis = 0
     for p in parts:
@@ -49,6 +51,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
             cut = cut or (dims.depends_on_query(shape[axis]) and not dims.depends_on_query(kept))
             stepped = isinstance(p.items[2], Const) and p.items[2].value in (None, 1)
             elsewhere = elsewhere or (dims.depends_on_query(shape[axis]) and not stepped)
+            if TRIANGLE in tensor.tags:
+                starts.append((axis, 0 if is_none(p.items[0]) else size(p.items[0])))
             out.append(kept)
             axis += 1
         elif isinstance(p, (Tensor, Seq)):
@@ -77,6 +81,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if tensor.pick is not None and all(map(_is_new_axis_or_all, parts)):
         made.pick = tensor.pick.seen
     made = rows.other(it, made, elsewhere)
+    for at, start in starts:
+        made = first_rows(made, tensor, at, start)
     if BEHIND in tensor.tags:
         made = rows.cut_behind(made, parts, site)
     if made.base is not None and wraps_at(key):

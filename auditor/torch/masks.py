@@ -7,12 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from auditor.dims import Poly, is_query
+from auditor import dims
+from auditor.dims import Dim, Poly, is_query
 from auditor.values import NO_FLAGS, Tensor
-from auditor.values.tags import ACROSS, ALIKE, COARSE, SCORES, UNMASKED, WEIGHTS, WEIGHTS_ACROSS
+from auditor.values.tags import (
+    ACROSS,
+    ALIKE,
+    COARSE,
+    FIRST_KEYS,
+    SCORES,
+    TRIANGLE,
+    UNMASKED,
+    WEIGHTS,
+    WEIGHTS_ACROSS,
+)
 
 WEIGHED = {SCORES: WEIGHTS, ACROSS: WEIGHTS_ACROSS}
-_SHOWING = frozenset({ALIKE, COARSE})
+_SHOWING = frozenset({ALIKE, COARSE, FIRST_KEYS})
 
 
 def alike(made: Tensor) -> Tensor:
@@ -24,6 +35,32 @@ def alike(made: Tensor) -> Tensor:
 
 def coarse(made: Tensor) -> Tensor:
     made.tags = made.tags | {COARSE}
+    return made
+
+
+def triangular(made: Tensor, diagonal: Dim | None) -> Tensor:
+    """Mark `made`, a triangle that ends at this diagonal (None: not known).
+
+    The rows of a call stand behind what the cache holds, so the diagonal has to move with it. One that is a number
+    shows the first keys in every call, and hides the others.
+    """
+    made.tags = made.tags - UNMASKED
+    if made.shape is None or len(made.shape) < 2 or not isinstance(diagonal, int):
+        return made
+    rows, keys = made.shape[-2:]
+    if rows == keys:
+        made.tags = made.tags | {TRIANGLE}
+    elif is_query(rows) and not isinstance(dims.sub(keys, rows), int):
+        made.tags = made.tags | {FIRST_KEYS}
+    return made
+
+
+def first_rows(made: Tensor, whole: Tensor, axis: int, start: Dim | None) -> Tensor:
+    """Mark `made`, which was cut along `axis`: the first rows of a triangle, one for each of the query's."""
+    if TRIANGLE not in made.tags or start != 0 or made.shape is None or whole.shape is None:
+        return made
+    if axis == len(whole.shape) - 2 and is_query(made.shape[-2]) and not is_query(whole.shape[-2]):
+        made.tags = made.tags - {TRIANGLE} | ({FIRST_KEYS} if made.shape[-2] != made.shape[-1] else NO_FLAGS)
     return made
 
 
@@ -51,7 +88,8 @@ def still_unmasked(tags: frozenset[str], sources: Iterable[Tensor]) -> frozenset
 def _leaves(other: Tensor, tag: str) -> bool:
     """Whether what is computed from a tensor that has a tag and this one has the tag, too."""
     if tag in _SHOWING:
-        return other.shape is not None and not any(map(is_query, other.shape))
+        shows = tag != ALIKE and not other.tags.isdisjoint(_SHOWING)
+        return shows or (other.shape is not None and not any(map(is_query, other.shape)))
     return _hides_nothing_across(other) if tag in (ACROSS, WEIGHTS_ACROSS) else hides_nothing(other)
 
 

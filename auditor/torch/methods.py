@@ -365,6 +365,8 @@ def _natives() -> dict[str, Value]:
         "torch.cuda.empty_cache",
     ):
         out[name] = Native(name, _nothing)
+    out["torch.nn.attention.bias.causal_lower_right"] = Native("causal_lower_right", creation.causal_bias(last=True))
+    out["torch.nn.attention.bias.causal_upper_left"] = Native("causal_upper_left", creation.causal_bias(last=False))
     out["torch.is_tensor"] = Native("is_tensor", _is_tensor)
     out["torch.sym_int"] = Native("sym_int", _first_argument)
     out["torch.jit.ignore"] = Native("ignore", _first_argument)

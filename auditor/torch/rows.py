@@ -26,6 +26,7 @@ from auditor.values.tags import (
     BEHIND,
     BLENDED,
     COPY,
+    FIRST_KEYS,
     FLIPPED,
     FLOORED,
     INPUT,
@@ -42,7 +43,7 @@ from auditor.values.tags import (
     WIDE,
 )
 
-_WRITTEN = frozenset({OTHER, FLIPPED, BLENDED, INPUT})
+_WRITTEN = frozenset({OTHER, FLIPPED, BLENDED, INPUT, FIRST_KEYS})
 _NUMBERS = ("int", "uint", "bool")
 
 
@@ -286,7 +287,7 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
         if part.shape is None or OTHER in part.tags - whole.tags or any(d not in part.shape for d in rows):
             marks = marks | {mark}
     for each in {id(x): x for x in (whole, t)}.values():
-        each.tags = (each.tags - {SCORES, ACROSS, ALIKE}) | marks
+        each.tags = (each.tags - {SCORES, ACROSS, ALIKE, FIRST_KEYS}) | marks
         each.data = None
 
 

@@ -59,7 +59,11 @@ The rows of the query lie along the last axis but one. `ACROSS` and `WEIGHTS_ACR
 ACROSS, WEIGHTS_ACROSS = "scores-across", "weights-across"
 COARSE = "coarse-mask"
 """A comparison of numbers that were rounded: it says the same for some rows, one behind another."""
-UNMASKED = frozenset({SCORES, WEIGHTS, ACROSS, WEIGHTS_ACROSS, ALIKE, COARSE})
+TRIANGLE = "triangle"
+"""A square triangle: a row of it for each place shows the places up to that one."""
+FIRST_KEYS = "first-keys"
+"""A triangle for the rows of the query that begins at the first key in every call, whatever the cache holds by then."""
+UNMASKED = frozenset({SCORES, WEIGHTS, ACROSS, WEIGHTS_ACROSS, ALIKE, COARSE, FIRST_KEYS})
 
 # what was written, and where
 

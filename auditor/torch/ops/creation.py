@@ -8,7 +8,7 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import shapes
-from auditor.torch.masks import alike
+from auditor.torch.masks import alike, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.placing import NUMBERS
 from auditor.torch.shapes import Shape
@@ -122,6 +122,19 @@ def eye(it: Interpreter, args: Args, site: Site | None) -> Value:
     return (
         Tensor((n, m), dtype_of(args, "float32")) if n is not None and m is not None else unknown_tensor("eye()", site)
     )
+
+
+def causal_bias(last: bool) -> Op:
+    """`torch.nn.attention.bias`: a triangle in which the first row sees the first key, or the `last` one the last."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        shape = sizes(it, args.pos, site)
+        if shape is None or len(shape) != 2:
+            return unknown_tensor("a causal bias of a size that is not known", site, *args.pos)
+        made = Tensor(tuple(shape), "bool", places=(site,) if site else (), flags=_flags(args.pos))
+        return triangular(made, dims.sub(shape[1], shape[0]) if last else 0)
+
+    return run
 
 
 def meshgrid(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -9,11 +9,11 @@ from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
-from auditor.torch.masks import WEIGHED, still_unmasked
+from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import first
-from auditor.torch.tensors import dtype_of, result, tagged, unknown_tensor
-from auditor.values import NO_FLAGS, Args, Tensor, Value
-from auditor.values.tags import ALIKE, FLOORED, MOVED, UNMASKED, WRAPS
+from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
+from auditor.values import NO_FLAGS, Args, Const, Tensor, Value
+from auditor.values.tags import ALIKE, FLOORED, MOVED, TRIANGLE, UNMASKED, WRAPS
 
 _TensorOp = Callable[[Interpreter, Args, "Site | None"], Tensor]
 
@@ -41,7 +41,7 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
         return made
     met = NO_FLAGS
     if isinstance(mask, Tensor):
-        met = still_unmasked(made.tags, (first(args), mask))
+        met = still_unmasked(made.tags | mask.tags, (first(args), mask)) | mask.tags & {TRIANGLE}
         made = rows.spread_out(made, mask)
     made.tags = made.tags - UNMASKED | met
     return rows.masked(it, made, first(args), mask)
@@ -64,9 +64,7 @@ def _weighed(scores: Tensor, made: Tensor) -> Tensor:
 
 def triangle(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`tril` and `triu`: rows that were alike are not, and keys behind a row may be hidden from it."""
-    made = same(it, args, site)
-    made.tags = made.tags - UNMASKED
-    return made
+    return triangular(same(it, args, site), size(args.get(1, "diagonal") or Const(0)))
 
 
 def ordered(axis: int, default: int | None = None, blends: bool = False) -> _TensorOp:

@@ -9,6 +9,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.events import in_one_place, wraps_at
+from auditor.torch.masks import first_rows
 from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
@@ -24,7 +25,7 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
         made.base = t.base
         return made
     axis = shapes.normal(axis, len(t.shape))
-    made = viewed(t, shapes.replace(t.shape, axis, length))
+    made = first_rows(viewed(t, shapes.replace(t.shape, axis, length)), t, axis, size(args.get(2, "start") or NONE))
     if made.base is not None and wraps_at(args.get(2, "start")):
         made = tagged(made, WRAPS)
     if made.base is not None and in_one_place(_slice(args.get(2, "start"), length)):

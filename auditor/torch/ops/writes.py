@@ -15,7 +15,7 @@ from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_b
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import is_scalar, result, tagged
 from auditor.values import NONE, Args, Const, Seq, Tensor, Unknown, Value, altered
-from auditor.values.tags import INPUT, LARGEST, MIXED, MOVED, UNMASKED
+from auditor.values.tags import INPUT, LARGEST, MIXED, MOVED, TRIANGLE, UNMASKED
 
 
 def in_place(op: Op) -> Op:
@@ -28,6 +28,8 @@ def in_place(op: Op) -> Op:
             it.events.written(t, site, *taken(args))
         made = op(it, args, site)
         if isinstance(made, Tensor):
+            if t.base is None:
+                t.tags = t.tags | made.tags & {TRIANGLE}
             if it.events is not None and t.base is None:
                 rows.overwritten(it, t, None, made.tags)
                 t.tags = t.tags if INPUT in made.tags else t.tags - {INPUT}
