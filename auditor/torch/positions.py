@@ -21,7 +21,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.roles import role_by_name, words
 from auditor.values import NO_FLAGS, Num, Seq, Tensor, Unknown, Value
-from auditor.values.tags import COUNTED, INPUT, LENGTH, LOOKED, ONE, ROWWISE, SPAN, STANDING, TOKENS, TURNED
+from auditor.values.tags import COUNTED, HANDED_ON, INPUT, LENGTH, LOOKED, ONE, ROWWISE, SPAN, TOKENS
 
 OF, _FROM = "at:", "from:"
 """How the tags of an input that is one number, and of a state, begin."""
@@ -110,7 +110,7 @@ def spanned(made: Tensor, table: Tensor, bounds: Seq) -> Tensor:
         return made
     alike = inputs(start) == inputs(stop) and not {SPAN} & (start.tags ^ stop.tags)
     if alike and ONE in start.tags and ONE in stop.tags:
-        made.tags = made.tags | start.tags & (STANDING | {TURNED}) | inputs(start) | {LOOKED}
+        made.tags = made.tags | start.tags & HANDED_ON | inputs(start) | {LOOKED}
     return made
 
 

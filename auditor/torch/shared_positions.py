@@ -12,6 +12,7 @@ from auditor.values import NO_FLAGS, Seq, Tensor, Value, altered
 from auditor.values.tags import (
     ALIKE,
     COUNTED,
+    HANDED_ON,
     INPUT,
     LENGTH,
     LOOKED,
@@ -61,7 +62,7 @@ def carried(tags: frozenset[str], sources: Sequence[Tensor]) -> frozenset[str]:
     others: list[Tensor] = []
     said = NO_FLAGS
     for s in sources:
-        own = s.tags & (STANDING | {TURNED})
+        own = s.tags & HANDED_ON
         (others if own.isdisjoint(ROWWISE) else ours).append(s)
         said = said | own
     tells_apart = _may_differ if ONE in said else _is_given

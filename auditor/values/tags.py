@@ -63,6 +63,9 @@ SPAN = "as-many-behind"
 SHARED = "shared-position"
 """Rows of the query that one position, or numbers of rows from 0, went into."""
 STANDING = ROWWISE | {LENGTH, LOOKED}
+"""What is said of the positions in a tensor, and not of what has rows of its own."""
+HANDED_ON = STANDING | {TURNED}
+"""What goes on from positions to what is computed from nothing else."""
 
 # what attention has of them
 
