@@ -12,6 +12,7 @@ from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
 from auditor.places import Site
 from auditor.roles import is_state_name, role_by_name
 from auditor.rounds import Parts
+from auditor.torch import positions
 from auditor.torch.events import Events, Example
 from auditor.torch.modules import call_module, walk
 from auditor.torch.rows import parts, unblended
@@ -189,7 +190,7 @@ def symbolic(
         shape=tuple(shape),
         base=Storage(name, "input", watched=not rows and _may_be_state(name, value.dtype), shape=tuple(shape)),
         cuts=(),
-        tags=_OF_INPUT,
+        tags=_OF_INPUT if rows else _OF_INPUT | positions.given(name, shape, value.dtype),
         data=None,
     )
 

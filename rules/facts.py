@@ -104,6 +104,7 @@ T = TypeVar("T")
 class Fact(Generic[T]):
     """A value with the places that decide it, or `None` with the reason why it is unknown.
 
+    A `reason` beside a value says why it holds for the one width of this graph and may not for a longer query.
     `flags` are the command-line options (as typed, `--static-ids`) that the value depends on.
     """
 

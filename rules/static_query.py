@@ -30,7 +30,8 @@ def dynamic_query(facts: GraphFacts) -> GraphFacts:
     if states.value is not None:
         free = tuple(replace(s, role=Role.UNKNOWN) if s.role.is_kv and s.reason else s for s in states.value)
         states = replace(states, value=free)
-    return replace(facts, query=Fact(Query(True), facts.query.evidence), states=states)
+    logits = replace(facts.logits, value=None) if facts.logits.value and facts.logits.reason else facts.logits
+    return replace(facts, query=Fact(Query(True), facts.query.evidence), states=states, logits=logits)
 
 
 RULE = Rule(

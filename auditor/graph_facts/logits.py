@@ -13,11 +13,13 @@ from auditor.graph_facts.evidence import evidence, why
 from auditor.graph_facts.query import has_one_row, query_axis
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import mro
+from auditor.places import Site
 from auditor.roles import LOGIT_NAMES, carried, comes_back, is_logits_name, no_logits_name, words
+from auditor.torch import shared_positions
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
 from auditor.values import Instance, Tensor, Union, Unknown, Value
-from auditor.values.tags import BLENDED, INPUT, LARGEST, MIXED, NOT_THE_QUERYS
+from auditor.values.tags import BLENDED, INPUT, LARGEST, MIXED, NOT_THE_QUERYS, SHARED
 from rules.facts import Fact, Logits, Place
 
 
@@ -121,7 +123,19 @@ def _logits_of(
     if alone is not None and not has_one_row(q):
         reason = "attention sees the rows of the query only, and none that the cache holds"
         return Fact.unknown(reason, *places, alone.place(), flags=flags)
-    return _rows(d, value, places, concrete, q)
+    rows = _rows(d, value, places, concrete, q)
+    shared = shared_positions.found(outcome.events) if SHARED in value.tags else None
+    return rows if shared is None or rows.value is not Logits.ALL else _of_one_position(d, rows, *shared, q)
+
+
+def _of_one_position(d: Declaration, rows: Fact[Logits], site: Site, one: Tensor, q: Declared | None) -> Fact[Logits]:
+    """Logits of all rows, whose positions are those of other rows: right at most where there is no other row."""
+    reason = shared_positions.told(one)
+    if has_one_row(q):
+        return replace(rows, reason=reason)
+    call, *made = evidence(d.site, one)
+    where = (call, site.place("all rows get it here"), *made, *rows.evidence[1:])
+    return Fact.unknown(reason, *where, flags=rows.flags | one.flags)
 
 
 def _one_row(d: Declaration, name: str, value: Value, outcome: Outcome) -> Fact[Logits] | None:

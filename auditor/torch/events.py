@@ -9,6 +9,7 @@ from auditor import dims, operators
 from auditor.joins import union
 from auditor.places import Site
 from auditor.roles import role_by_name
+from auditor.torch import shared_positions
 from auditor.torch.rows import has_rows, is_mask, root
 from auditor.values import (
     Const,
@@ -63,7 +64,8 @@ class Events:
     `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
     and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
     of it was looked up. `last_rows` are the unknown values that are one row of another, with where it was taken,
-    `row_axes` those whose rows lie along a known axis.
+    `row_axes` those whose rows lie along a known axis. `shared` is where single numbers met all rows of the query, and
+    `placing` the tags of those that say where rows lie (see `torch/positions.py`).
     """
 
     example: Example | None = None
@@ -79,6 +81,8 @@ class Events:
     outside: list[tuple[int, int]] = field(default_factory=list)
     last_rows: dict[int, tuple[Value, Site]] = field(default_factory=dict)
     row_axes: dict[int, tuple[Value, int]] = field(default_factory=dict)
+    shared: list[tuple[Site, Tensor]] = field(default_factory=list)
+    placing: set[str] = field(default_factory=set)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
     @property
@@ -138,6 +142,8 @@ class Events:
         if target.base is None:
             self.writes.append(Write(base, site, wraps=False, whole=True))
             return
+        if key is not None:
+            shared_positions.places(self, key)
         wraps = WRAPS in target.tags or wraps_at(key)
         whole = (key is None or _covers(key)) and is_layer(target)
         placed = _is_placed(target.base, value)

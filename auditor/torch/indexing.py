@@ -6,13 +6,13 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows
+from auditor.torch import positions, rows, shared_positions
 from auditor.torch.events import in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered, is_none
-from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, TRIANGLE, WRAPS
+from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, ROWWISE, TRIANGLE, TURNED, WRAPS
 
 
 def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:
@@ -35,6 +35,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     cut = elsewhere = False
     indices: list[Shape] = []
     starts: list[tuple[int, Dim | None]] = []
+    numbers: list[Value] = []
+    spans: list[Seq] = []
     index_at = 0
     axis = 0
     for p in parts:
@@ -53,6 +55,11 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
             elsewhere = elsewhere or (dims.depends_on_query(shape[axis]) and not stepped)
             if TRIANGLE in tensor.tags:
                 starts.append((axis, 0 if is_none(p.items[0]) else size(p.items[0])))
+            if Tensor in map(type, p.items):
+                shared_positions.places(it.events, p)
+                spans.append(p)
+            if kept == 1 and (type(shape[axis]) is not int or not isinstance(p.items[0], Const)):
+                numbers.append(p.items[0])
             out.append(kept)
             axis += 1
         elif isinstance(p, (Tensor, Seq)):
@@ -68,6 +75,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
             axis += 1
         elif isinstance(p, (Const, Num)) or (isinstance(p, Unknown) and p.kind in ("int", "data")):
             cut = cut or dims.depends_on_query(shape[axis])
+            if type(shape[axis]) is not int or not isinstance(p, Const):
+                numbers.append(p)
             axis += 1
         else:
             return unknown_tensor("an index that is not known", site, tensor, p)
@@ -75,6 +84,12 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if indices:
         out[index_at:index_at] = broadcast(indices)
     made = result(tuple(out), tensor, *(p for p in parts if isinstance(p, Tensor)), site=site)
+    if indices and not made.tags.isdisjoint(ROWWISE):
+        made = positions.looked_up(made)
+    elif numbers:
+        made = positions.taken(made, tensor, *numbers)
+    for span in spans:
+        made = positions.spanned(made, tensor, span)
     made.base = tensor.base
     if made.base is None and not indices:
         made.of = tensor
@@ -89,6 +104,9 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made.tags = made.tags | {WRAPS}
     if made.base is not None and in_one_place(key):
         made.tags = made.tags | {ONE_PLACE}
+        made = positions.from_zero(made, tensor)
+    elif made.base is None and TURNED in tensor.tags and in_one_place(key):
+        made = positions.from_zero(made, tensor)
     if GROWN in made.tags and any(isinstance(p, Seq) for p in parts):
         made.tags = made.tags | {MOVED}
     if cut:

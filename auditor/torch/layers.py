@@ -8,7 +8,7 @@ from auditor import dims, operators
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows
+from auditor.torch import positions, rows
 from auditor.torch.modules import MODULE
 from auditor.torch.ops import convolution, elementwise, normalization, views
 from auditor.torch.ops.op import Op
@@ -29,7 +29,7 @@ from auditor.values import (
     number,
     text_of,
 )
-from auditor.values.tags import OWN, TOKENS
+from auditor.values.tags import OWN, STANDING, TOKENS
 
 Forward = Callable[[Interpreter, Instance, Args, "Site | None"], Value]
 Shaper = Callable[[Instance], dict[str, tuple[Dim, ...] | None]]
@@ -124,8 +124,8 @@ def _embedding(it: Interpreter, obj: Instance, args: Args, site: Site | None) ->
     if ids is None or ids.shape is None or width is None:
         return unknown_tensor("an embedding of a tensor that is not known", site, *((ids,) if ids is not None else ()))
     made = result((*ids.shape, width), ids, site=None, dtype="float32")
-    made.tags = made.tags - OWN - {TOKENS}
-    return made
+    made.tags = made.tags - OWN - {TOKENS} | ids.tags & STANDING
+    return positions.looked_up(made)
 
 
 def _embedding_weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:
@@ -152,7 +152,9 @@ def _convolution(spatial: int, transposed: bool = False) -> Forward:
             shape: Shape = (*x.shape[: -spatial - 1], channels, *x.shape[-spatial:])
         else:
             shape = convolution.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed)
-        return rows.convolved(result(shape, x, site=None), x, kernel, site)
+        made = result(shape, x, site=None)
+        made.tags = made.tags - STANDING
+        return rows.convolved(made, x, kernel, site)
 
     return forward
 

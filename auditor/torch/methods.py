@@ -28,11 +28,11 @@ from auditor.values import FALSE, NONE, Args, Bound, Const, External, Instance, 
 
 _SAME = """
 abs absolute neg negative expm1 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
-celu elu sqrt rsqrt square sin cos tan asin acos atan sinh cosh erf erfinv reciprocal sign
+celu elu sqrt rsqrt square tan asin acos atan sinh cosh erf erfinv reciprocal sign
 softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout local_response_norm
  nan_to_num
 logical_not bitwise_not isnan isinf isfinite fliplr flipud type_as renorm sgn
-positive deg2rad diag_embed tanhshrink special_expit polar real imag conj angle
+positive deg2rad diag_embed tanhshrink special_expit real imag conj angle
 """
 _VIEWS = """
 detach contiguous cpu cuda requires_grad_ data alias numpy pin_memory share_memory_ view_as_real
@@ -65,6 +65,8 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(("clamp_min", "maximum", "fmax"), arithmetic.broadcasting),
     **dict.fromkeys(("clamp", "clip"), arithmetic.clamped_between),
     **dict.fromkeys(("round", "floor", "ceil", "trunc", "fix"), elementwise.rounded),
+    **dict.fromkeys(("sin", "cos"), elementwise.turned),
+    "polar": arithmetic.polar,
     "softmax": elementwise.softmax,
     **dict.fromkeys(("exp", "exp2"), elementwise.exponential),
     **dict.fromkeys(("tril", "triu"), elementwise.triangle),
@@ -325,6 +327,19 @@ def _is_tensor(it: Interpreter, args: Args, site: Site | None) -> Value:
     )
 
 
+_TYPES = {
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "double": "float64",
+    "float": "float32",
+    "half": "float16",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+}
+"""Types that have two names."""
+
+
 def _natives() -> dict[str, Value]:
     out: dict[str, Value] = {}
     for name in OPS:
@@ -367,6 +382,7 @@ def _natives() -> dict[str, Value]:
         out[name] = Native(name, _nothing)
     out["torch.nn.attention.bias.causal_lower_right"] = Native("causal_lower_right", creation.causal_bias(last=True))
     out["torch.nn.attention.bias.causal_upper_left"] = Native("causal_upper_left", creation.causal_bias(last=False))
+    out |= {f"torch.{name}": External(f"torch.{same}") for name, same in _TYPES.items()}
     out["torch.is_tensor"] = Native("is_tensor", _is_tensor)
     out["torch.sym_int"] = Native("sym_int", _first_argument)
     out["torch.jit.ignore"] = Native("ignore", _first_argument)

@@ -16,6 +16,7 @@ from auditor import dims
 from auditor.dims import Dim, is_query
 from auditor.interpreter import Interpreter
 from auditor.places import Site
+from auditor.torch import positions, shared_positions
 from auditor.torch.masks import alike, coarse, scores_across
 from auditor.torch.shapes import Shape, normal
 from auditor.torch.tensors import tagged
@@ -36,7 +37,9 @@ from auditor.values.tags import (
     MOVED,
     NOT_THE_QUERYS,
     OTHER,
+    ROWWISE,
     SCORES,
+    SHARED,
     TOKENS,
     WEIGHTS,
     WEIGHTS_ACROSS,
@@ -73,6 +76,8 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
     made.tags = made.tags - {MASK} | {JUDGED} if computed else made.tags | {MASK}
+    if SHARED in made.tags or not made.tags.isdisjoint(ROWWISE):
+        made = shared_positions.compared(made, tensors)
     return coarse(made) if FLOORED in made.tags else made
 
 
@@ -186,15 +191,8 @@ def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> 
 
 def pooled(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
     """A number for all rows of the query: it mixes them in whatever it goes into."""
-    lying = {n for n, d in enumerate(t.shape or ()) if _of_rows(d)}
+    lying = {n for n, d in enumerate(t.shape or ()) if positions.is_rows(d)}
     return blended(made, site, bool(lying) and lying <= set(axes))
-
-
-def _of_rows(d: Dim) -> bool:
-    """Whether an axis is that of the rows, or that of the rows and others in one."""
-    if not isinstance(d, dims.Poly) or len(d.terms) != 1:
-        return False
-    return any(a.query and a.flexible and a.made is None for a in d.terms[0][0])
 
 
 def normed(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:

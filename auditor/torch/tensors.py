@@ -9,6 +9,7 @@ from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
+from auditor.torch import shared_positions
 from auditor.torch.masks import still_unmasked
 from auditor.torch.shapes import Shape
 from auditor.values import (
@@ -28,7 +29,7 @@ from auditor.values import (
     is_none,
     merge_places,
 )
-from auditor.values.tags import OF_ALL, OWN, WRAPS
+from auditor.values.tags import OF_ALL, OWN, ROWWISE, WRAPS
 
 
 def result(
@@ -57,9 +58,12 @@ def result(
             cuts, places = merge_places(*[t.cuts for t in tensors]), merge_places(*[t.places for t in tensors])
         if tags and len(tensors) > 1:
             kept = still_unmasked(tags, tensors)
+            rowwise = not tags.isdisjoint(ROWWISE)
             tags = tags - OWN | kept
             if tags & OF_ALL:
                 tags = tags - (OF_ALL - frozenset.intersection(*(t.tags for t in tensors)))
+            if rowwise:
+                tags = shared_positions.carried(tags, tensors)
         if reason is None:
             reason = next((t.reason for t in tensors if t.reason is not None), None)
     return Tensor(

@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
-from auditor.torch import layers, model_parts
+from auditor.torch import layers, model_parts, shared_positions
 from auditor.torch.modules import MODULE, walk
 from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
@@ -100,6 +100,9 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
     model_parts.update_cache(it, args.kw.get("past_key_values"), hidden, cfg, site)
     if it.events is not None:
         it.events.layers = True
+        told = args.get(3, "position_ids")
+        at = told if isinstance(told, Tensor) else args.kw.get("cache_position")
+        hidden = shared_positions.stands_at(it.events, hidden, at, site)
     return _output({"last_hidden_state": model_parts.changed(it, obj, hidden, site)})
 
 

@@ -49,6 +49,24 @@ BEHIND = "rows-behind-others"
 ALIKE = "alike-rows"
 """Has a row for each row of the query, and the same numbers in all of them."""
 
+# where rows stand (see `torch/positions.py`)
+
+ONE = "one-position"
+"""Computed from single numbers and nothing that differs from row to row."""
+COUNTED = "counted-rows"
+"""Computed from the numbers of the rows within a call and nothing else."""
+ROWWISE = frozenset({ONE, COUNTED})
+LENGTH, TURNED, LOOKED = "of-a-length", "turned", "looked-up"
+"""A length of an axis, a sine or a table went into it."""
+SPAN = "as-many-behind"
+"""A single number that the number of rows went into."""
+SHARED = "shared-position"
+"""Rows of the query that one position, or numbers of rows from 0, went into."""
+STANDING = ROWWISE | {LENGTH, LOOKED}
+"""What is said of the positions in a tensor, and not of what has rows of its own."""
+HANDED_ON = STANDING | {TURNED}
+"""What goes on from positions to what is computed from nothing else."""
+
 # what attention has of them
 
 SCORES, WEIGHTS = "scores", "weights"
@@ -74,7 +92,7 @@ GROWN = "grown"
 MOVED = "moved"
 """The rows of a cache in other places than before: a window that slides."""
 
-OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, BEHIND, JUDGED}
+OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, BEHIND, JUDGED} | STANDING
 """Said of one tensor, not of what is computed from it and others."""
-OF_ALL = frozenset({MASK, WIDE})
+OF_ALL = frozenset({MASK, WIDE, TURNED})
 """Said of what is computed from nothing but such tensors and numbers."""

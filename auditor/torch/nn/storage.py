@@ -8,6 +8,7 @@ from auditor import families
 from auditor.interpreter import Handler, Interpreter
 from auditor.places import Site
 from auditor.roles import is_state_name
+from auditor.torch import positions
 from auditor.torch.nn.module import self_of
 from auditor.torch.tensors import as_tensor
 from auditor.values import NONE, Args, Native, Storage, Tensor, Unknown, Value, text_of
@@ -23,6 +24,7 @@ def _register(role: str) -> Handler:
             return NONE
         if isinstance(value, Tensor) and role:
             given, value = value, replace(named_storage(value, name, role), places=(site,) if site else ())
+            value = positions.counter(value, name) if role == "buffer" else value
             if given.base is None and it.events is None:
                 given.base = value.base  # whoever else holds the tensor writes to this buffer
         if "*" in name:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing, rows, shapes
-from auditor.torch.ops.products import matmul
+from auditor.torch import placing, rows, shapes, shared_positions
+from auditor.torch.ops.products import is_parameter, matmul
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, is_scalar, result, tagged, unknown_tensor
 from auditor.values import (
@@ -25,7 +25,7 @@ from auditor.values import (
     is_given,
     text_of,
 )
-from auditor.values.tags import CHOSEN, FLOORED, MIXED, WRAPS
+from auditor.values.tags import CHOSEN, FLOORED, MIXED, SHARED, TURNED, WRAPS
 
 
 def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -33,23 +33,31 @@ def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
         *args.pos,
         *(args.kw[k] for k in ("other", "tensor1", "tensor2", "min", "max", "end", "weight") if k in args.kw),
     ]
-    return combine(values, site)
+    return combine(it, values, site)
 
 
 def added(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = broadcasting(it, args, site)
+    made = _with_length(it, broadcasting(it, args, site), args, site)
     return rows.summed(it, made, *args.pos, *args.kw.values()) if isinstance(made, Tensor) else made
 
 
+def _with_length(it: Interpreter, made: Value, args: Args, site: Site | None) -> Value:
+    """`made` of two operands, of which the second may be a number that differs between calls."""
+    other = args.get(1, "other")
+    if other is not None and type(other) in _LENGTHS and isinstance(made, Tensor) and args.pos:
+        return shared_positions.with_number(it.events, made, args.pos[0], other, site)
+    return made
+
+
 def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = combine([*args.pos, *(args.kw[k] for k in ("other",) if k in args.kw)], site)
+    made = combine(it, [*args.pos, *(args.kw[k] for k in ("other",) if k in args.kw)], site)
     taken = args.get(1, "other")
     made = rows.cancelled(rows.summed(it, made, *args.pos, *args.kw.values()), args.get(0, "input"), taken)
     return tagged(made, WRAPS) if isinstance(taken, Tensor) and FLOORED in taken.tags else made
 
 
 def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = broadcasting(it, args, site)
+    made = _with_length(it, broadcasting(it, args, site), args, site)
     if not isinstance(made, Tensor):
         return made
     rounding = text_of(args.kw.get("rounding_mode", NONE))
@@ -57,22 +65,30 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
     return tagged(made, FLOORED) if rounding else rows.scaled(it, made, *factors)
 
 
+def polar(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Complex numbers of lengths and angles."""
+    made = broadcasting(it, args, site)
+    return tagged(made, TURNED) if isinstance(made, Tensor) else made
+
+
 def quantized(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`fake_quantize_per_tensor_affine(input, scale, zero_point, ...)`: the two may be computed from the input."""
-    return combine(args.pos[:3], site)
+    return combine(it, args.pos[:3], site)
 
 
 def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return tagged(combine(args.pos, site), WRAPS)
+    return tagged(combine(it, args.pos, site), WRAPS)
 
 
 def floored(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return tagged(combine(args.pos, site), FLOORED)
+    return tagged(combine(it, args.pos, site), FLOORED)
 
 
 def compared(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = broadcasting(it, args, site)
-    return rows.compares(made, [*args.pos, *args.kw.values()]) if isinstance(made, Tensor) else made
+    operands = [*args.pos, *args.kw.values()]
+    shared_positions.numbered(it.events, *operands)
+    return rows.compares(made, operands) if isinstance(made, Tensor) else made
 
 
 def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -90,7 +106,7 @@ def clamped_between(it: Interpreter, args: Args, site: Site | None) -> Value:
 def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(args.pos) + len(args.kw) < 3:
         return unknown_tensor("the positions where a condition holds", site, *args.pos)
-    made = combine([*args.pos, *args.kw.values()], site)
+    made = combine(it, [*args.pos, *args.kw.values()], site)
     given = (args.get(0, "condition"), args.get(1, "input"))  # `t.where(condition, other)` has it second
     condition = next((c for c in given if isinstance(c, Tensor) and c.dtype == "bool"), given[0])
     chosen = [v for v in (*args.pos, *args.kw.values()) if isinstance(v, Tensor) and v is not condition]
@@ -114,7 +130,7 @@ def _in_place(it: Interpreter, made: Tensor, chosen: Sequence[Tensor]) -> Tensor
     return made
 
 
-def combine(values: Sequence[Value], site: Site | None) -> Tensor:
+def combine(it: Interpreter, values: Sequence[Value], site: Site | None) -> Tensor:
     """The broadcast of tensors and scalars. Code that cannot be read is remembered: a sum with it keeps its shape."""
     shapes_: list[Shape] = []
     unread: Unknown | None = None
@@ -143,6 +159,10 @@ def combine(values: Sequence[Value], site: Site | None) -> Tensor:
     made = result(shape, *values, site=None, reason=unread)
     if shape is not None and any(isinstance(v, Tensor) and rows.spreads(v, shape) for v in values):
         made = tagged(made, MIXED)
+    if made.dtype.startswith(("int", "uint")):
+        made.dtype = next((v.dtype for v in values if isinstance(v, Tensor) and _is_float(v)), made.dtype)
+    if SHARED in made.tags:
+        shared_positions.meets(it.events, made, values, site)
     if shape is None:
         made.reason = unread or loose
     elif unread is None and made.reason is not None and made.reason.kind == "data":
@@ -150,17 +170,28 @@ def combine(values: Sequence[Value], site: Site | None) -> Tensor:
     return made
 
 
+def _is_float(t: Tensor) -> bool:
+    """Whether a tensor is of no whole numbers; parameters are not, where nothing says what they are."""
+    return t.dtype.startswith(("float", "bfloat", "half")) or (not t.dtype and is_parameter(t))
+
+
+_LENGTHS = frozenset({Num, Unknown})
+_COMPARES = frozenset({"<", "<=", ">", ">=", "==", "!="})
+
+
 def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | None) -> Value:
     """`a op b` where one of them is a tensor."""
     if op == "@":
         return matmul(it, Args([a, b]), site)
-    made = combine([a, b], site)
+    made = combine(it, [a, b], site)
     _meets_fixed_rows(it, a, b, site)
+    if (type(b) in _LENGTHS or type(a) in _LENGTHS) and op not in _COMPARES:
+        made = shared_positions.with_number(it.events, made, a, b, site)
     if op in ("%", "&") or (op == "-" and isinstance(b, Tensor) and FLOORED in b.tags):
         made = tagged(made, WRAPS)
     elif op == "//":
         made = tagged(made, FLOORED)
-    elif op in ("<", "<=", ">", ">=", "==", "!="):
+    elif op in _COMPARES:
         made = rows.compares(made, (a, b))
     elif op in ("+", "-"):
         made = rows.summed(it, made, a, b)
@@ -171,6 +202,8 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         made = rows.scaled(it, made, a, b)
     if (type(a) is Tensor and a.pick is not None) or (type(b) is Tensor and b.pick is not None):
         made = placing.combined(it, op, a, b, made)
+        if op not in ("*", "/"):
+            shared_positions.numbered(it.events, a, b)
     if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
         made.data = operators.binary(op, a.data, b)
     return made

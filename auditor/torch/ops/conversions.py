@@ -44,7 +44,7 @@ def _as_type(t: Tensor, dtype: str) -> Tensor:
     copied = dtype not in ("", t.dtype) and (t.base is None or t.base.role == "parameter")
     if not copied:
         return altered(t, dtype=dtype or t.dtype, of=t if t.base is None else None)
-    chooses = dtype.startswith(("int", "uint", "long")) and t.dtype.startswith(("float", "bfloat", "half"))
+    chooses = dtype.startswith(("int", "uint")) and t.dtype.startswith(("float", "bfloat", "half"))
     tags = t.tags | {CHOSEN} if chooses else t.tags
     return altered(t, dtype=dtype, base=None, of=None, born=serial(), tags=tags)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import shapes
+from auditor.torch import positions, shapes
 from auditor.torch.masks import alike, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.placing import NUMBERS
@@ -80,7 +80,8 @@ def _constant(it: Interpreter, made: Value, value: Value) -> Value:
     if it.events is None or not isinstance(made, Tensor) or not is_scalar(value):
         return made
     made.data = value if isinstance(value, Num) or (isinstance(value, Const) and value.value is not None) else None
-    return alike(made)
+    made = alike(made)
+    return positions.of_length(made, value) if isinstance(value, Num) else made
 
 
 def randint(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -104,7 +105,9 @@ def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
     )
     made = Tensor((length,), dtype_of(args) or "int64", places=(site,) if site else (), flags=_flags(args.pos))
     made.pick = NUMBERS
-    return made
+    if start == 0 and dims.is_query(length):
+        return positions.from_zero(made)
+    return positions.of_length(made, *args.pos) if length == 1 else made
 
 
 def linspace(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -162,6 +165,8 @@ def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = Tensor(shape, dtype_of(args), places=(site,) if site else (), flags=_flags([value]))
     if len(leaves) == 1:
         made.data = leaves[0]
+    if Num in map(type, leaves):
+        made = positions.of_length(made, *leaves)
     tags = [t for leaf in leaves for t in _leaf_tags(leaf)]
     return tagged(made, *tags) if tags else made
 

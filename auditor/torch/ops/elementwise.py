@@ -13,7 +13,7 @@ from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
 from auditor.values import NO_FLAGS, Args, Const, Tensor, Value
-from auditor.values.tags import ALIKE, FLOORED, MOVED, TRIANGLE, UNMASKED, WRAPS
+from auditor.values.tags import ALIKE, FLOORED, MOVED, TRIANGLE, TURNED, UNMASKED, WRAPS
 
 _TensorOp = Callable[[Interpreter, Args, "Site | None"], Tensor]
 
@@ -22,6 +22,13 @@ def same(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     t = first(args)
     made = result(t.shape, t, site=None, dtype=dtype_of(args))
     made.reason = t.reason
+    return made
+
+
+def turned(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A sine or a cosine, which of whole numbers is none."""
+    made = tagged(same(it, args, site), TURNED)
+    made.dtype = "float32" if made.dtype.startswith(("int", "uint")) else made.dtype
     return made
 
 

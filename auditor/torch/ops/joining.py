@@ -11,13 +11,13 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows, shapes
+from auditor.torch import rows, shapes, shared_positions
 from auditor.torch.events import is_layer
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, result, size, sizes, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Tensor, Value, each_once
-from auditor.values.tags import GROWN, MOVED, WRAPS
+from auditor.values.tags import GROWN, MOVED, SHARED, WRAPS
 
 
 def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -50,6 +50,8 @@ def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], 
     total = reduce(dims.add, lengths)
     made = result(shapes.broadcast([shapes.replace(s, axis, total) for s in given]), *tensors)
     made.tags = made.tags | _moved(tensors, axis, made.shape)
+    if SHARED in made.tags:
+        shared_positions.meets(it.events, made, tensors, site)
     made = rows.joined(made, lengths, site)
     return rows.spread_out(rows.other(it, made, len(tensors) > 1 and dims.depends_on_query(total)), *tensors)
 

@@ -6,12 +6,12 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.memo import by_identity
 from auditor.places import Site
-from auditor.torch import rows, shapes
+from auditor.torch import positions, rows, shapes, shared_positions
 from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Seq, Tensor, Value, is_given, merge_places, text_of
-from auditor.values.tags import SCORES, TOKENS
+from auditor.values.tags import SCORES, SHARED, STANDING, TOKENS
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -19,6 +19,8 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     if a is None or b is None or a.shape is None or b.shape is None or not a.shape or not b.shape:
         return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
     made = rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b, site=None), a, b, site)
+    if SHARED in made.tags:
+        shared_positions.meets(it.events, made, (a, b), site)
     return rows.leaked(it, made, a, b, site)
 
 
@@ -33,6 +35,7 @@ def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
             "a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None)
         )
     made = result((*x.shape[:-1], weight.shape[0]), x, weight, site=None)
+    made.tags = made.tags - STANDING
     return rows.blended(made, site, dims.is_query(x.shape[-1]))
 
 
@@ -57,6 +60,8 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if shape is None:
         return unknown_tensor("an einsum of tensors that are not known", site, *(t for t in tensors if t is not None))
     made = result(shape, *(t for t in tensors if t is not None), site=None)
+    if SHARED in made.tags:
+        shared_positions.meets(it.events, made, (t for t in tensors if t is not None), site)
     summed = shapes.summed_over(equation or "", known)
     made = rows.mixed(made) if sum(len(s) > 2 for s in known) > 1 else made
     if len(known) == 2 and len(shape) > 2 and dims.is_query(shape[-2]) and not dims.is_query(shape[-1]):
@@ -103,6 +108,7 @@ def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
             "an embedding of tensors that are not known", site, *(t for t in (ids, weight) if t is not None)
         )
     made = result((*ids.shape, *weight.shape[1:]), ids, weight, site=None, dtype=weight.dtype or "float32")
+    made = positions.looked_up(made)
     made.tags = made.tags - {TOKENS}
     return made
 

@@ -6,7 +6,7 @@ from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows, shapes
+from auditor.torch import positions, rows, shapes
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
@@ -28,7 +28,7 @@ def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
 def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`max`/`min`: (values, indices) along a dimension, a number, or elementwise with another tensor."""
     if len(args.pos) > 1 and isinstance(args.pos[1], Tensor):
-        return combine(args.pos, site)
+        return combine(it, args.pos, site)
     axes = _axes(args)
     made = reduced(first(args), axes, _keeps(args), site)
     if axes is None:
@@ -72,6 +72,7 @@ def reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) ->
     made = result(left, t, site=None)
     if cut and site is not None and site not in made.cuts:
         made.cuts = (*made.cuts, site)
+    made = positions.counted(made, t)
     return rows.pooled(made, t, gone, site)
 
 

@@ -7,7 +7,7 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows, shapes
+from auditor.torch import positions, rows, shapes
 from auditor.torch.events import in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.ops.op import first
@@ -29,7 +29,9 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
     if made.base is not None and wraps_at(args.get(2, "start")):
         made = tagged(made, WRAPS)
     if made.base is not None and in_one_place(_slice(args.get(2, "start"), length)):
-        made = tagged(made, ONE_PLACE)
+        made = positions.from_zero(tagged(made, ONE_PLACE), t)
+    if length == 1 != t.shape[axis]:
+        made = positions.taken(made, t, args.get(2, "start"))
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
         made.cuts = (*made.cuts, site)
     return made
@@ -44,7 +46,7 @@ def select(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or axis is None:
         return unknown_tensor("select() of an axis that is not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
-    made = viewed(t, shapes.drop(t.shape, axis))
+    made = positions.taken(viewed(t, shapes.drop(t.shape, axis)), t, args.get(2, "index"))
     if made.base is not None and wraps_at(args.get(2, "index")):
         made = tagged(made, WRAPS)
     if dims.depends_on_query(t.shape[axis]) and site is not None:
@@ -58,7 +60,7 @@ def index_select(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("index_select() with an index that is not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
     count = index.shape[0] if index.shape else 1
-    made = result(shapes.replace(t.shape, axis, count), t, index, site=None)
+    made = positions.looked_up(result(shapes.replace(t.shape, axis, count), t, index, site=None))
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(count) and site is not None:
         made.cuts = (*made.cuts, site)
     return rows.along(it, made, t, Const(axis))
@@ -68,7 +70,7 @@ def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, index = first(args), as_tensor(args.get(2, "index") or NONE)
     if index is None or index.shape is None:
         return unknown_tensor("gather() with an index that is not known", site, t)
-    made = result(index.shape, t, index, site=None)
+    made = positions.looked_up(result(index.shape, t, index, site=None))
     made.dtype = t.dtype
     if t.shape is not None and any(
         dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)

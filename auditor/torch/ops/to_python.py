@@ -5,6 +5,7 @@ from __future__ import annotations
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site
+from auditor.torch import shared_positions
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import dim_value, shape_value
 from auditor.values import Args, Const, Unknown, Value, number
@@ -15,6 +16,7 @@ def item(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     if t.data is not None:
         return t.data
+    shared_positions.places(it.events, t)
     baked: Value | None = it.events.bakes(t, site, "item()") if it.events is not None else None
     if baked is not None:
         return baked

@@ -1,0 +1,145 @@
+"""Where one position, or numbers of rows from 0, meet the rows of the query (see `positions.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from auditor import dims
+from auditor.operators import depends_on_query
+from auditor.torch.positions import NUMBERS, OF, differs, holds_rows, inputs, is_cache, is_rows, of_length
+from auditor.values import NO_FLAGS, Seq, Tensor, Value, altered
+from auditor.values.tags import (
+    ALIKE,
+    COUNTED,
+    HANDED_ON,
+    INPUT,
+    LENGTH,
+    LOOKED,
+    ONE,
+    ROWWISE,
+    SHARED,
+    SPAN,
+    STANDING,
+    TURNED,
+)
+
+if TYPE_CHECKING:
+    from auditor.places import Site
+    from auditor.torch.events import Events
+
+
+def with_number(events: Events | None, made: Tensor, a: Value, b: Value, site: Site | None) -> Tensor:
+    """`made` of a tensor and a number of Python: one number for all rows, when it differs between calls."""
+    t, number = (a, b) if isinstance(a, Tensor) else (b, a)
+    if not isinstance(t, Tensor):
+        return made
+    if COUNTED in t.tags:
+        made.tags = made.tags - {COUNTED}
+    if ONE in t.tags and depends_on_query(number):
+        made.tags = made.tags | {SPAN}
+    if not differs(number):
+        return made
+    if not _may_differ(t):
+        return of_length(made, number) if INPUT not in t.tags or ONE in t.tags else made
+    made.tags = made.tags - {ONE}
+    if holds_rows(t):
+        made.tags = made.tags | {SHARED}
+        if events is not None and site is not None:
+            events.shared.append((site, of_length(Tensor(()), number)))
+    return made
+
+
+def numbered(events: Events | None, *operands: Value | None) -> None:
+    """Note a comparison with numbers that are all different: what is compared with them is a position."""
+    if events is not None and any(isinstance(o, Tensor) and o.pick is not None for o in operands):
+        places(events, Seq("tuple", [o for o in operands if isinstance(o, Tensor)]))
+
+
+def carried(tags: frozenset[str], sources: Sequence[Tensor]) -> frozenset[str]:
+    """The tags of a tensor that is computed from all of the sources, some of which are `ONE` or `COUNTED`."""
+    ours: list[Tensor] = []
+    others: list[Tensor] = []
+    said = NO_FLAGS
+    for s in sources:
+        own = s.tags & HANDED_ON
+        (others if own.isdisjoint(ROWWISE) else ours).append(s)
+        said = said | own
+    tells_apart = _may_differ if ONE in said else _is_given
+    if not said >= ROWWISE and not any(map(tells_apart, others)) and not any(map(is_cache, others)):
+        return tags | said
+    left = frozenset(t for t in tags if not t.startswith(OF))
+    return left | {SHARED} if any(map(_turns, ours)) and any(map(holds_rows, others)) else left
+
+
+def _is_given(t: Tensor) -> bool:
+    """Whether a tensor may say more of rows than their numbers within the call."""
+    return INPUT in t.tags or _may_differ(t)
+
+
+def _may_differ(t: Tensor) -> bool:
+    """Whether a tensor may have rows of the query that are not alike."""
+    if t.shape is None:
+        return t.reason is None or t.reason.kind != "data"
+    return ALIKE not in t.tags and any(map(is_rows, t.shape))
+
+
+def _turns(t: Tensor) -> bool:
+    """Whether a tensor that is `ONE` changes each row by its position; a slope for each key changes none of them."""
+    last = t.shape[-1] if t.shape else 1
+    keys = isinstance(last, dims.Poly) and last.flexible
+    return not t.dtype.startswith(NUMBERS) and (not keys or not t.tags.isdisjoint((LOOKED, TURNED)))
+
+
+def compared(made: Tensor, operands: Iterable[Value]) -> Tensor:
+    """`made` is a comparison, which is judged as a mask."""
+    was = any(isinstance(o, Tensor) and SHARED in o.tags for o in operands)
+    made.tags = made.tags - (STANDING if was else STANDING | {SHARED})
+    return made
+
+
+def meets(events: Events | None, made: Tensor, sources: Iterable[Value], site: Site | None) -> None:
+    """Note where `made`, which is `SHARED`, became so, if it did not come in as such."""
+    if events is None or site is None or not made.tags.isdisjoint(ROWWISE):
+        return
+    for s in sources:
+        if isinstance(s, Tensor) and not s.tags.isdisjoint(ROWWISE) and _turns(s):
+            events.shared.append((site, s))
+
+
+def stands_at(events: Events | None, made: Tensor, position: Value | None, site: Site | None) -> Tensor:
+    """`made` has the rows of the query, and a model whose source is not read was told that they stand at a position."""
+    if events is None or site is None or not isinstance(position, Tensor) or position.tags.isdisjoint(ROWWISE):
+        return made
+    events.shared.append((site, altered(position, tags=position.tags | {TURNED})))
+    made.tags = made.tags | {SHARED}
+    return made
+
+
+def places(events: Events | None, key: Value | None) -> None:
+    """Note that `key` says where rows lie: what goes into it are positions."""
+    if events is None:
+        return
+    for i in key.items if isinstance(key, Seq) else (key,):
+        if isinstance(i, Tensor) and ONE in i.tags:
+            events.placing.update(inputs(i))
+        elif isinstance(i, Seq):
+            places(events, i)
+
+
+def told(t: Tensor) -> str:
+    """What is wrong with rows of the query that a tensor goes into; its inputs and counters are the position."""
+    if COUNTED in t.tags:
+        return "rows of the query have the same positions in every call, whatever the cache holds"
+    names = sorted(f"`{tag.removeprefix(OF)}`" for tag in inputs(t))
+    said = f" ({', '.join(names)})" if names else ""
+    return f"one position{said} goes into all rows of the query, and each has its own"
+
+
+def found(events: Events) -> tuple[Site, Tensor] | None:
+    """Where a tensor that surely comes of one position, or of none, met all rows of the query, and that tensor."""
+    placing = events.placing | {OF + w.storage.name for w in events.writes}
+    for site, t in events.shared:
+        if not t.tags.isdisjoint((LENGTH, TURNED, COUNTED)) or not placing.isdisjoint(t.tags):
+            return site, t
+    return None
