@@ -71,7 +71,7 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     written = args.kw.get("package_dir")
     if is_given(written):
         export.bundle = format_value(written, "", None)
-    it.sinks.export(export)
+    it.export(export)
     return Instance(MODEL, payload=Staged([export]), places=(site,))
 
 

@@ -15,7 +15,7 @@ def _function(name: str) -> Native:
         reason = f"`{name}` exports, and its source is not among those read: give it with --library"
         if site is not None:
             facts = GraphFacts.unknown(reason, site.place("export call"))
-            it.sinks.export(Export(site, tuple(it.stack), "*", facts, "", it.conditions))
+            it.export(Export(site, tuple(it.stack), "*", facts, "", it.conditions))
         return Unknown(reason, f"{name}()", places=(site,) if site else ())
 
     return Native(name, call)

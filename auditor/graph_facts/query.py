@@ -22,10 +22,12 @@ def query_among(others: Sequence[Declared]) -> Declared | None:
 def query_axis(i: Declared) -> int:
     """The axis of the positions: `[q]`, `[1, q]`, `[1, q, width]`, or behind the channels.
 
-    `[1, width, 1, q]` is how convolutions have it; of `[1, width, q]` the axis that varies tells.
+    `[1, width, 1, q]` is how convolutions have it; else, of `[1, width, q]` or `[1, width, q, 1]`, what varies tells.
     """
     shape = (i.value.shape if isinstance(i.value, Tensor) else None) or (1, 1)
     vary = i.axes or {}
+    if len(shape) == 4 and shape[3] == 1 and shape[1] != 1 and 2 in vary and not {1, 3} & set(vary):
+        return 2
     if len(shape) == 4 and shape[2] == 1 and shape[1] != 1 and 1 not in vary:
         return 3
     if len(shape) == 3 and 2 in vary and 1 not in vary:

@@ -531,6 +531,13 @@ IDIOMS: dict[str, Idiom] = {
             'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, 1, rows)'
         ),
     ),
+    "embeddings with channels first, and a width of one": Idiom(
+        model=CHANNELS_FIRST.replace("squeeze(2)", "squeeze(3)"),
+        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 4, 1)"),
+        inputs=RANGED.replace(
+            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, rows, 1)'
+        ),
+    ),
     "embeddings with channels first, of one position": Idiom(
         says=(STATIC,),
         model=CHANNELS_FIRST,
