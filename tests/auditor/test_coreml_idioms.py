@@ -671,6 +671,12 @@ def test_the_functions_of_a_bundle(tmp_path: Path) -> None:
         ("m.mlpackage", "decode"),
         ("m.mlpackage", "prefill"),
     ]
+    copied = convert.replace("    ct.convert(", "    made = ct.convert(").replace(
+        ".save(f'{name}.mlpackage')\n",
+        "\n    made.save(f'{name}.mlpackage')\n    made.save(f'copy-{name}.mlpackage')\n",
+    )
+    copied = copied.replace("desc.default", "desc.add_function('copy-decode.mlpackage', 'main', 'again')\ndesc.default")
+    assert functions(tmp_path / "g", copied) == functions(tmp_path / "e", twice)
     removed = convert.replace("desc.default", "desc.remove_function('prefill')\ndesc.default")
     assert functions(tmp_path / "f", removed) == [("m.mlpackage", "decode"), ("prefill.mlpackage", "main")]
 
