@@ -118,7 +118,19 @@ def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
             out.append(Seq("tuple", [Unknown("an index behind a loop of unknown length", "index", "int"), i]))
         else:
             out.append(Seq("tuple", [Const(first + n), i]))
+    if source.rest is not None and _was_there(it, args.pos[0]):
+        index = Unknown("an index of a loop over what is known at run time only", "index", "int", places=here(site))
+        index.atom = dims.Atom(index.name, minimum=first + len(out), counted=True)
+        return Seq("list", [*out, Star((Seq("tuple", [index, source.rest.child("[]")]),))], flags=source.flags)
     return Seq("list", out, source.rest, flags=source.flags)
+
+
+def _was_there(it: Interpreter, value: Value) -> bool:
+    """Whether an unknown value is a part of something that was there before `forward` ran: no rows of what goes in."""
+    whole = value
+    while isinstance(whole, Unknown) and whole.of is not None:
+        whole = whole.of
+    return isinstance(whole, Unknown) and (it.events is None or whole.born < it.events.started)
 
 
 def _zip(it: Interpreter, args: Args, site: Site | None) -> Value:

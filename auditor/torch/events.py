@@ -13,6 +13,7 @@ from auditor.torch.rows import has_rows, is_mask, root
 from auditor.values import (
     Const,
     Num,
+    Pick,
     Seq,
     Storage,
     Tensor,
@@ -79,6 +80,7 @@ class Events:
     outside: list[tuple[int, int]] = field(default_factory=list)
     last_rows: dict[int, tuple[Value, Site]] = field(default_factory=dict)
     row_axes: dict[int, tuple[Value, int]] = field(default_factory=dict)
+    halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
     @property

@@ -57,6 +57,10 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
     return tagged(made, FLOORED) if rounding else rows.scaled(it, made, *factors)
 
 
+def multiplied(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return scaled(it, args, site)
+
+
 def quantized(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`fake_quantize_per_tensor_affine(input, scale, zero_point, ...)`: the two may be computed from the input."""
     return combine(args.pos[:3], site)
