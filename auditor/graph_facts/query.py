@@ -20,7 +20,7 @@ def query_among(others: Sequence[Declared]) -> Declared | None:
 
 
 def query_axis(i: Declared) -> int:
-    """The axis of the positions: `[q]`, `[1, q]`, `[1, q, width]`, or behind the channels.
+    """The axis of the positions: `[q]`, `[1, q]`, `[1, q, width]`, of embeddings `[q, width]`, or behind the channels.
 
     `[1, width, 1, q]` is how convolutions have it; else, of `[1, width, q]` or `[1, width, q, 1]`, what varies tells.
     """
@@ -32,7 +32,15 @@ def query_axis(i: Declared) -> int:
         return 3
     if len(shape) == 3 and 2 in vary and 1 not in vary:
         return 2
+    if len(shape) == 2 and 1 not in vary and _are_embeddings(i):
+        return 0
     return 0 if len(shape) == 1 else 1
+
+
+def _are_embeddings(i: Declared) -> bool:
+    """Whether an input is hidden states or embeddings by its type and its name."""
+    numbers = isinstance(i.value, Tensor) and not i.value.dtype.startswith(("int", "uint"))
+    return numbers and bool(set(words(i.name)) & {"hidden", "embed", "embeds", "embedding", "embeddings"})
 
 
 def query_fact(d: Declaration, q: Declared | None) -> Fact[Query]:

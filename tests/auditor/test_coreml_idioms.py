@@ -538,6 +538,21 @@ IDIOMS: dict[str, Idiom] = {
             'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, rows, 1)'
         ),
     ),
+    "embeddings without a batch, of one position": Idiom(
+        says=(STATIC,),
+        model=CHANNELS_FIRST.replace("inputs_embeds.squeeze(2).transpose(1, 2)", "inputs_embeds[None]"),
+        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(4, HIDDEN)"),
+        inputs=RANGED.replace(
+            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN)'
+        ),
+    ),
+    "embeddings without a batch": Idiom(
+        model=CHANNELS_FIRST.replace("inputs_embeds.squeeze(2).transpose(1, 2)", "inputs_embeds[None]"),
+        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(4, HIDDEN)"),
+        inputs=RANGED.replace(
+            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(rows, HIDDEN)'
+        ),
+    ),
     "embeddings with channels first, of one position": Idiom(
         says=(STATIC,),
         model=CHANNELS_FIRST,
