@@ -140,6 +140,12 @@ def ends_a_model(q: Declared | None, outputs: Sequence[str]) -> bool:
     return q is not None and "hidden" in words(q.name) and any(map(is_logits_name, outputs))
 
 
+def is_inner_part(q: Declared | None, outputs: Sequence[str]) -> bool:
+    """Whether this is by its names a part of a model of tokens that steps one by one: hidden states in and out."""
+    hidden = q is not None and "hidden" in words(q.name) and any("hidden" in words(name) for name in outputs)
+    return hidden and has_one_row(q)
+
+
 def takes_tokens(q: Declared | None) -> bool:
     """Whether the query is token ids or their embeddings, by its type or its name."""
     if q is None:
