@@ -42,6 +42,7 @@ RIGHT = {
     ),
     "in two steps": keys(NUMBERS, AT, KEEP, ADD),
     "one hot, in two steps": keys(ONE_HOT, KEEP, ADD),
+    "two steps in one line": keys(ONE_HOT, "key_cache.mul_(1 - at).add_(k * at)"),
     "two steps on one layer": keys(
         ONE_HOT, "one = at.squeeze(0)", "layer = key_cache[0]", "layer.mul_(1 - one)", "layer.add_(one * k[0])"
     ),
@@ -91,6 +92,7 @@ RECURRENT = {
     "the second step takes what was there": keys(ONE_HOT, "row = (k + key_cache) * at", KEEP, "key_cache.add_(row)"),
     "another write between two steps": keys(ONE_HOT, KEEP, "key_cache.mul_(0.5)", ADD),
     "two steps the other way round": keys(ONE_HOT, ADD, KEEP),
+    "divided in two steps": keys(ONE_HOT, "key_cache.div_(1 - at)", ADD),
     "two caches": keys(ONE_HOT, "value_cache.mul_(1 - at)", ADD),
     "along the channels": keys("numbers = torch.arange(key_cache.shape[3])", AT, PUT),
     "another cache is kept": keys(NUMBERS, AT, "key_cache[:] = value_cache * (1.0 - at) + k * at"),
