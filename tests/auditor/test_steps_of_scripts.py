@@ -153,6 +153,29 @@ def test_a_file_that_only_imports_from_the_models_library_exports_nothing(tmp_pa
     assert not scan_text(tmp_path, {"export.py": f"{line}\nprint('nothing')\n"}).graphs
 
 
+RECIPES = {
+    "a function": "from optimum.exporters.executorch import main_export\nmain_export('some/model', recipe=RECIPE)",
+    "a class": (
+        "from optimum.executorch import ExecuTorchModelForCausalLM\n"
+        "ExecuTorchModelForCausalLM.from_pretrained('some/model', export=True, recipe=RECIPE)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+@pytest.mark.parametrize("recipe", ["'coreml'", "sys.argv[1] or 'coreml'", "'coreml' + sys.argv[1]"])
+def test_a_recipe_for_core_ml_exports(tmp_path: Path, name: str, recipe: str) -> None:
+    script = f"import sys\n{RECIPES[name]}\n".replace("RECIPE", recipe)
+    judgement = judge_graph(graph_of(scan_text(tmp_path, {"export.py": script}))).judgement
+    assert judgement.verdict == "unresolved"
+    assert "`optimum." in judgement.reasons[0].message
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_a_recipe_for_other_devices_exports_nothing_for_apple(tmp_path: Path, name: str) -> None:
+    assert not scan_text(tmp_path, {"export.py": RECIPES[name].replace("RECIPE", "'xnnpack'")}).graphs
+
+
 def test_the_line_of_a_run_that_ends_in_another_file_is_none_of_the_script(tmp_path: Path) -> None:
     helper = "\n" * 30 + "import missing\n\n\ndef write():\n    missing.go()\n"
     script = "import coremltools as ct\nfrom helper import write\n\nwrite()\nprint(ct.convert)\n"
