@@ -104,7 +104,13 @@ class Finder:
         stem = posixpath.join(folder, *parts)
         if file := module_file(tree, stem):
             return Found(tree, file)
-        return Found(tree, stem, namespace=True) if is_namespace(tree, stem) else None
+        if is_namespace(tree, stem):
+            return Found(tree, stem, namespace=True)
+        # A folder that is none is a package of which the project declares where its parts are.
+        return self.absolute(stem.replace("/", "."), None, "", ()) if self._is_between(tree, folder) else None
+
+    def _is_between(self, tree: Tree, folder: str) -> bool:
+        return tree is self.tree and bool(self._folders) and not is_folder(tree, folder)
 
     def elsewhere(self, dotted: str) -> tuple[str, ...]:
         """Library files (import paths) that have the last name of a module that is not where it should be.

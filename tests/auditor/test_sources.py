@@ -259,6 +259,9 @@ def test_packages_in_the_folders_that_the_project_declares(tmp_path: Path, name:
         assert sources.module("ours.tool", importer) is None
     between = sources.module("ours.tools", run)
     assert _path(between) == "ours/tools/"
+    assert between is not None
+    assert _path(sources.relative(between, 1, "extra.n")) == "more/tools/n.py"
+    assert sources.relative(between, 1, "gone") is None
 
 
 @pytest.mark.parametrize(
