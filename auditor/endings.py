@@ -5,6 +5,7 @@ from __future__ import annotations
 from auditor.frameworks.tables import tables
 from auditor.launches import launch
 from auditor.run import Result
+from auditor.values import Unknown
 from rules.facts import Place
 
 
@@ -28,6 +29,12 @@ def cut_short(result: Result) -> bool:
 
 def where_cut(result: Result) -> Place | None:
     return result.unread[0][1] if result.unread else result.ended_at
+
+
+def cut_after(exhausted: Unknown) -> tuple[str, Place | None]:
+    """What became of a run that ended early, and exported before that: further export calls may stand behind."""
+    place = exhausted.places[0].place() if exhausted.places else None
+    return f"the evaluation ended early, and what stands behind is not seen: {exhausted.reason}", place
 
 
 def why_nothing(result: Result) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from auditor.changes import changed, counted
-from auditor.endings import cut_short, exporter, where_cut, why_nothing
+from auditor.endings import cut_after, cut_short, exporter, where_cut, why_nothing
 from auditor.evaluations import Evaluations
 from auditor.frameworks.tables import tables
 from auditor.launches import Launch, Starts, launch
@@ -117,6 +117,8 @@ class Examiner:
         else:
             self._exports_nothing(run, result, into)
         into.graphs += self.graphs_of(run, exports, result)
+        if exports and result.exhausted is not None and all(e.facts.kind.value is not None for e in exports):
+            into.add(run, self.unresolved(run, *cut_after(result.exhausted)))
         if run.kind is InvocationKind.DEFAULT:
             into.graphs += self._variants(run, result, into.forks)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from auditor.libraries import Libraries
+from auditor.package_folders import package_folders
 from auditor.trees import FolderTree, Tree, is_file, is_folder
 
 _ROOTS = ("", "src", "python/src")
@@ -42,11 +43,16 @@ class Finder:
             return None
         places = tuple(dict.fromkeys((*search, *self._places(parts[0], importer, package))))
         stems = [(tree, posixpath.join(folder, *parts)) for tree, folder in places]
+        if importer is None or importer[0] is not self.libraries:
+            stems[-1:-1] = [(self.tree, stem) for stem in self._declared(parts)]
         for tree, stem in stems:
             if file := module_file(tree, stem):
                 return Found(tree, file)
         # A folder without `__init__.py` gives way to a regular package that stands later on the path.
-        return next((Found(*stem, namespace=True) for stem in stems if is_namespace(*stem)), None)
+        found = next((Found(*stem, namespace=True) for stem in stems if is_namespace(*stem)), None)
+        if found is None and any(name.startswith(f"{dotted}.") for name in self._folders):
+            return Found(self.tree, "/".join(parts), namespace=True)
+        return found
 
     def _places(self, top: str, importer: Place | None, package: str) -> Iterator[Place]:
         if importer is not None and importer[0] is self.libraries:
@@ -64,6 +70,17 @@ class Finder:
         if len(holders) == 1:
             yield self.tree, holders[0]
         yield self.libraries, ""
+
+    def _declared(self, parts: list[str]) -> Iterator[str]:
+        """Where a module is by the folders that the project declares for its packages, as the stem of a path."""
+        for length in range(len(parts), 0, -1):
+            folder = self._folders.get(".".join(parts[:length]))
+            if folder is not None:
+                yield posixpath.join(folder, *parts[length:])
+
+    @cached_property
+    def _folders(self) -> dict[str, str]:
+        return package_folders(self.tree)
 
     @cached_property
     def _packages(self) -> dict[str, list[str]]:
@@ -87,7 +104,13 @@ class Finder:
         stem = posixpath.join(folder, *parts)
         if file := module_file(tree, stem):
             return Found(tree, file)
-        return Found(tree, stem, namespace=True) if is_namespace(tree, stem) else None
+        if is_namespace(tree, stem):
+            return Found(tree, stem, namespace=True)
+        # A folder that is none is a package of which the project declares where its parts are.
+        return self.absolute(stem.replace("/", "."), None, "", ()) if self._is_between(tree, folder) else None
+
+    def _is_between(self, tree: Tree, folder: str) -> bool:
+        return tree is self.tree and bool(self._folders) and not is_folder(tree, folder)
 
     def elsewhere(self, dotted: str) -> tuple[str, ...]:
         """Library files (import paths) that have the last name of a module that is not where it should be.
@@ -119,5 +142,6 @@ def _has_python(tree: Tree, folder: str, depth: int) -> bool:
     listing = tree.listing(folder)
     if any(name.endswith(".py") for name in listing.files):
         return True
-    inner = listing.folders - listing.links if depth else ()
-    return any(_has_python(tree, f"{folder}/{name}", depth - 1) for name in inner)
+    # What stands in a linked folder is seen, and no further folders of it: a link may lead back up.
+    inner = [(name, 0 if name in listing.links else depth - 1) for name in listing.folders if depth]
+    return any(_has_python(tree, f"{folder}/{name}", left) for name, left in inner)

@@ -38,12 +38,15 @@ from auditor.values import (
     Value,
     altered,
 )
+from rules.facts import GraphFacts
 
 if TYPE_CHECKING:
     from auditor.loader import Loader
-    from auditor.sinks import Sinks
+    from auditor.sinks import Export, Sinks
 
 MAX_STEPS = 80_000
+MAX_RENEWALS = 4
+"""How often an export call gives a run its whole budget of steps again: a run that still exports is worth following."""
 MAX_DEPTH = 90
 MAX_UNROLL = 160
 MAX_ERRORS = 12
@@ -123,8 +126,8 @@ class Meaning:
     method_of_data: Callable[[Interpreter, Unknown, str, Site | None], Value | None]
 
 
-Bounds = tuple[int, int, dict[int, int], int, Unknown | None]
-"""How far a run is: steps, depth, calls that are open, loops of unknown length, and how it ran out."""
+Bounds = tuple[int, int, dict[int, int], int, Unknown | None, int, int]
+"""How far a run is: steps, depth, open calls, loops of unknown length, how it ran out, and how often it was renewed."""
 
 
 @dataclass(slots=True)
@@ -152,6 +155,8 @@ class Interpreter:
     flag_table: dict[str, Any] = field(default_factory=dict)
     literals: dict[int, Value] = field(default_factory=dict)
     exhausted: Unknown | None = None
+    renewals: int = 0
+    renewed_at: int = 0
     maybe_raised: list[Attempt] = field(default_factory=list)
     active: dict[int, int] = field(default_factory=dict)
     search: list[str] = field(default_factory=list)
@@ -177,22 +182,34 @@ class Interpreter:
     def tick(self, site: Site | None = None) -> bool:
         """Count a step; True when the run has used up its budget (from then on calls give unknowns)."""
         self.steps += 1
-        if self.steps > self.max_steps and self.exhausted is None:
+        if self.steps - self.renewed_at > self.max_steps and self.exhausted is None:
             self.exhausted = Unknown(f"more than {self.max_steps} steps of evaluation", places=(site,) if site else ())
         return self.exhausted is not None
 
     def apart(self) -> Bounds:
         """Begin what other runs will use as well: it must not hang on how far this run is. `back` takes the result."""
-        bounds = self.steps, self.depth, self.active, self.unknown_loops, self.exhausted
+        bounds = self.steps, self.depth, self.active, self.unknown_loops, self.exhausted, self.renewals, self.renewed_at
         self.steps, self.depth, self.active, self.unknown_loops, self.exhausted = 0, 0, {}, 0, None
+        self.renewals = self.renewed_at = 0
         return bounds
 
     def back(self, bounds: Bounds) -> bool:
         """End it. True when it has used up a budget of its own; then the run has, too."""
         spent = self.exhausted
-        self.steps, self.depth, self.active, self.unknown_loops, exhausted = bounds
+        self.steps, self.depth, self.active, self.unknown_loops, exhausted, self.renewals, self.renewed_at = bounds
         self.exhausted = exhausted or spent
         return spent is not None
+
+    def export(self, export: Export) -> None:
+        """Record an exported graph. What a run gives that has used up its budget is made of what was left half done."""
+        if self.exhausted is not None:
+            reason = f"the evaluation ended early: {self.exhausted.reason}"
+            places = (export.site.place("export call"), *(p.place() for p in self.exhausted.places))
+            export.facts = GraphFacts.unknown(reason, *places)
+        elif self.renewals < MAX_RENEWALS:
+            self.renewals += 1
+            self.renewed_at = self.steps
+        self.sinks.export(export)
 
     # -- flags --------------------------------------------------------------------------------------------------
 

@@ -182,11 +182,21 @@ def comes_back(inputs: Sequence[str], output: str) -> bool:
     return any(given == [w for w in words(name) if w not in _DIRECTION] for name in inputs)
 
 
+_SAYS_WHERE = {"mask", "masks", "pos", "position", "positions", "offset", "index", "idx", "len", "length"}
+
+
 def is_cache_name(name: str) -> bool:
-    """Whether an ordinary input of that name is a KV cache: it says key, value, kv or past, and cache or state."""
+    """Whether an ordinary input of that name is a KV cache: it says key, value, kv or past, and cache or state.
+
+    What says where something is written or read (`kv_write_mask`, `kv_cache_len`) is none.
+    """
     parts = set(words(name))
     role = role_by_name(name)
-    return role.is_kv and bool(parts & {"cache", "past", "kv", "kvcache", "state"} or "cache" in name.lower())
+    return (
+        role.is_kv
+        and not parts & _SAYS_WHERE
+        and bool(parts & {"cache", "past", "kv", "kvcache", "state"} or "cache" in name.lower())
+    )
 
 
 def cache_names(names: Sequence[str]) -> list[str]:

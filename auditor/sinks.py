@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class Export:
     """One exported entry point, with its facts as they were at the export call.
 
-    `bundle` is filled in when the program is saved; `*` stands for unknown parts, empty for never saved. `inputs` and
-    `outputs` are the names that the converter call gives. `home` is where the model class stands, when a registry of
-    classes gave it.
+    `bundle` is filled in when the program is saved; `*` stands for unknown parts, empty for never saved. `copies` are
+    the other paths it is saved at. `inputs` and `outputs` are the names that the converter call gives. `home` is where
+    the model class stands, when a registry of classes gave it.
     """
 
     site: Site
@@ -28,6 +28,7 @@ class Export:
     family: str
     flags: frozenset[str]
     bundle: str = ""
+    copies: frozenset[str] = frozenset()
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     home: Place | None = None

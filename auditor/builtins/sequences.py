@@ -104,6 +104,7 @@ def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
     source = iterate(it, args.pos[0], site)
     start = args.get(1, "start")
     first = start.value if isinstance(start, Const) and isinstance(start.value, int) else 0
+    counted = start is None or isinstance(start, Const)
     out: list[Value] = []
     for n, i in enumerate(source.items):
         if isinstance(i, Star):
@@ -111,7 +112,7 @@ def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
             if len(source.items) == 1 and source.rest is None and first == 0:
                 index.below = as_dim(length(it, args.pos[0], site))
             rows = any(isinstance(v, Tensor) for v in i.items)  # of a tensor: their numbers are positions
-            if not rows and (start is None or isinstance(start, Const)):
+            if not rows and counted:
                 index.atom = dims.Atom(index.name, minimum=0, counted=True)
             out.append(Star(tuple(Seq("tuple", [index, v]) for v in i.items)))
         elif any(isinstance(o, Star) for o in out):
@@ -119,7 +120,19 @@ def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
         else:
             position = operators.binary("+", start, Const(n)) if start is not None else Const(n)
             out.append(Seq("tuple", [position, i]))
+    if source.rest is not None and counted and _was_there(it, args.pos[0]):
+        index = Unknown("an index of a loop over what is known at run time only", "index", "int", places=here(site))
+        index.atom = dims.Atom(index.name, minimum=first + len(out), counted=True)
+        return Seq("list", [*out, Star((Seq("tuple", [index, source.rest.child("[]")]),))], flags=source.flags)
     return Seq("list", out, source.rest, flags=source.flags)
+
+
+def _was_there(it: Interpreter, value: Value) -> bool:
+    """Whether an unknown value is a part of something that was there before `forward` ran: no rows of what goes in."""
+    whole = value
+    while isinstance(whole, Unknown) and whole.of is not None:
+        whole = whole.of
+    return isinstance(whole, Unknown) and (it.events is None or whole.born < it.events.started)
 
 
 def _zip(it: Interpreter, args: Args, site: Site | None) -> Value:

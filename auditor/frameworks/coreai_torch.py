@@ -98,7 +98,7 @@ def _authored(it: Interpreter, site: Site | None) -> Staged:
             "the program is authored operation by operation, which is not followed", site.place()
         )
         staged.exports.append(Export(site, tuple(it.stack), "*", facts, "", it.conditions))
-        it.sinks.export(staged.exports[0])
+        it.export(staged.exports[0])
     return staged
 
 

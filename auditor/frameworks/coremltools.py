@@ -71,7 +71,7 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     written = args.kw.get("package_dir")
     if is_given(written):
         export.bundle = format_value(written, "", None)
-    it.sinks.export(export)
+    it.export(export)
     return Instance(MODEL, payload=Staged([export]), places=(site,))
 
 
@@ -276,7 +276,8 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
     model, path = args.pos[0], args.get(1, "save_path", "path")
     if isinstance(model, Instance) and isinstance(model.payload, Staged) and path is not None:
         for export in model.payload.exports:
-            export.bundle = export.bundle or format_value(path, "", None)
+            saved = format_value(path, "", None)
+            export.bundle, export.copies = export.bundle or saved, export.copies | {saved}
             export.flags = export.flags | path.flags
     return NONE
 

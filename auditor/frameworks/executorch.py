@@ -143,7 +143,7 @@ PARTITIONER = NativeClass(
 _EXIR = ("executorch.exir", "executorch.exir.program", "executorch.exir.program._program")
 _COREML = "executorch.backends.apple.coreml.partition"
 NATIVES: dict[str, Value] = {
-    **{f"{m}.to_edge": Native("to_edge", _to_edge) for m in _EXIR},
+    **{f"{m}.{name}": Native(name, _to_edge) for m in _EXIR for name in ("to_edge", "to_edge_with_preserved_ops")},
     **{f"{m}.to_edge_transform_and_lower": Native("to_edge_transform_and_lower", _lower) for m in _EXIR},
     f"{_COREML}.CoreMLPartitioner": PARTITIONER,
     f"{_COREML}.coreml_partitioner.CoreMLPartitioner": PARTITIONER,

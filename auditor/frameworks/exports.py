@@ -55,7 +55,7 @@ def exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> 
     export = Export(site, tuple(it.stack), name, facts, family_of(modules), it.conditions)
     export.inputs, export.outputs = names_given(declarations)
     export.home = it.choices.home(modules)
-    it.sinks.export(export)
+    it.export(export)
     return export
 
 

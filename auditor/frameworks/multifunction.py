@@ -58,11 +58,14 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
     bundle = format_value(written, "", None)
     rows = [list(row.items) for row in _functions(described).items if isinstance(row, Seq)]
     paths = [format_value(row[0], "", None) for row in rows]
-    before = [(export, export.bundle, export.name) for export in it.sinks.exports]
+    before = [
+        (export, {export.bundle} | (export.copies if export.bundle in export.copies else frozenset()), export.name)
+        for export in it.sinks.exports
+    ]
     taken: set[int] = set()
     for (_, source, target), path in zip(rows, paths, strict=True):
         for export, saved, name in before:
-            if saved != path or (isinstance(source, Const) and source.value not in (None, name)):
+            if path not in saved or (isinstance(source, Const) and source.value not in (None, name)):
                 continue
             told = text_of(target) if paths.count(path) == 1 or "*" not in path else None
             function = name if told is None or "*" in told else told

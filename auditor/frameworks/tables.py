@@ -15,7 +15,8 @@ class Tables:
 
     `words` are what a file must contain to have to do with an export, and `calls` pairs of such words and of those that
     it needs beside them to export by itself. `converts` are patterns of the names of what converts, `exporters` the
-    console scripts that export, `functions` those of libraries that do; `passes` are those that coremltools has.
+    console scripts that export, `functions` those of libraries that do, `functions_for` those that do when a text that
+    they are given has a word; `passes` are those that coremltools has.
     """
 
     packages: frozenset[str]
@@ -24,6 +25,7 @@ class Tables:
     converts: tuple[str, ...]
     exporters: frozenset[str]
     functions: frozenset[str]
+    functions_for: dict[str, tuple[str, ...]]
     keeps_module: frozenset[str]
     holds_module: frozenset[str]
     keeps_model: frozenset[str]
@@ -54,6 +56,7 @@ def tables() -> Tables:
         tuple(union("converts")),
         frozenset(union("exporters")),
         frozenset(union("functions")),
+        {word: tuple(names) for d in data for word, names in d.get("functions_for", {}).items()},
         frozenset(union("keeps_module")),
         frozenset(union("holds_module")),
         frozenset(union("keeps_model")),

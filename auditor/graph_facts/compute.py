@@ -8,7 +8,7 @@ from auditor.graph_facts.kinds import gives_one_output, kind_fact, kv_fact
 from auditor.graph_facts.logits import logits_fact
 from auditor.graph_facts.marks import event_marks, flexibility_marks, unwritten_marks, workload_marks
 from auditor.graph_facts.programs import run_forward, with_ranks
-from auditor.graph_facts.query import ends_a_model, fixed_width, query_among, query_fact, reads_tokens
+from auditor.graph_facts.query import ends_a_model, fixed_width, is_inner_part, query_among, query_fact, reads_tokens
 from auditor.graph_facts.states import (
     bound_inputs,
     carried_states,
@@ -33,7 +33,8 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     query = query_fact(d, query_input)
     recurrent = recurrent_inputs([(i.name, i.value) for i in others if i is not query_input])
     recurrent = {**carried_states(d, others, query_input), **recurrent}
-    if not reads_tokens(query_input) and not ends_a_model(query_input, d.output_names or ()):
+    names = d.output_names or ()
+    if not (reads_tokens(query_input) or ends_a_model(query_input, names) or is_inner_part(query_input, names)):
         recurrent = {}  # what a network of frames or samples carries along makes it no decoder
     placeless = reads_tokens(query_input) and carries_only(others, query_input)
     carries_unnamed = placeless and (d.output_names is None or len(d.output_names) > 1)

@@ -20,17 +20,27 @@ def query_among(others: Sequence[Declared]) -> Declared | None:
 
 
 def query_axis(i: Declared) -> int:
-    """The axis of the positions: `[q]`, `[1, q]`, `[1, q, width]`, or behind the channels.
+    """The axis of the positions: `[q]`, `[1, q]`, `[1, q, width]`, of embeddings `[q, width]`, or behind the channels.
 
-    `[1, width, 1, q]` is how convolutions have it; of `[1, width, q]` the axis that varies tells.
+    `[1, width, 1, q]` is how convolutions have it; else, of `[1, width, q]` or `[1, width, q, 1]`, what varies tells.
     """
     shape = (i.value.shape if isinstance(i.value, Tensor) else None) or (1, 1)
     vary = i.axes or {}
+    if len(shape) == 4 and shape[3] == 1 and shape[1] != 1 and 2 in vary and not {1, 3} & set(vary):
+        return 2
     if len(shape) == 4 and shape[2] == 1 and shape[1] != 1 and 1 not in vary:
         return 3
     if len(shape) == 3 and 2 in vary and 1 not in vary:
         return 2
+    if len(shape) == 2 and 1 not in vary and _are_embeddings(i):
+        return 0
     return 0 if len(shape) == 1 else 1
+
+
+def _are_embeddings(i: Declared) -> bool:
+    """Whether an input is hidden states or embeddings by its type and its name."""
+    numbers = isinstance(i.value, Tensor) and not i.value.dtype.startswith(("int", "uint"))
+    return numbers and bool(set(words(i.name)) & {"hidden", "embed", "embeds", "embedding", "embeddings"})
 
 
 def query_fact(d: Declaration, q: Declared | None) -> Fact[Query]:
@@ -128,6 +138,12 @@ def reads_tokens(q: Declared | None) -> bool:
 def ends_a_model(q: Declared | None, outputs: Sequence[str]) -> bool:
     """Whether this is by its names the last part of a model of tokens: hidden states in, logits out."""
     return q is not None and "hidden" in words(q.name) and any(map(is_logits_name, outputs))
+
+
+def is_inner_part(q: Declared | None, outputs: Sequence[str]) -> bool:
+    """Whether this is by its names a part of a model of tokens that steps one by one: hidden states in and out."""
+    hidden = q is not None and "hidden" in words(q.name) and any("hidden" in words(name) for name in outputs)
+    return hidden and has_one_row(q)
 
 
 def takes_tokens(q: Declared | None) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from auditor.answers import common, some
 from auditor.interpreter import Interpreter
-from auditor.objects.inheritance import mro
+from auditor.objects.inheritance import OBJECT, mro
 from auditor.values import (
     Bound,
     Class,
@@ -42,6 +42,8 @@ _SAMPLES: dict[str, tuple[Any, ...]] = {
     "dict": ({}, collections.OrderedDict()),
 }
 """Values of the types that a value of a kind may have."""
+
+_NO_BUILT_IN = {"torch.nn.Module", "abc.ABC", "typing.Generic", "typing.Protocol"}
 
 
 def is_instance(it: Interpreter, value: Value, cls: Value) -> bool | None:
@@ -82,12 +84,19 @@ def is_subclass(cls: Value, wanted: Value) -> bool | None:
         return True
     if isinstance(python, type) and isinstance(asked, type):
         return issubclass(python, asked)
+    if isinstance(wanted, Native) and isinstance(asked, type) and all(map(_is_plain, order)):
+        return False
     if not isinstance(wanted, (Class, NativeClass, External)) or _by_methods(wanted, asked):
         return None
     if isinstance(wanted, External) and any(isinstance(c, External) and c.dotted == wanted.dotted for c in order):
         return True
     unread = any(isinstance(c, Unknown) or (isinstance(c, External) and not isinstance(wanted, Class)) for c in order)
     return None if unread else False
+
+
+def _is_plain(base: Value) -> bool:
+    """Whether a base is a class of the sources, or one that is no built-in type under another name."""
+    return isinstance(base, Class) or base is OBJECT or (isinstance(base, NativeClass) and base.name in _NO_BUILT_IN)
 
 
 def _samples(value: Value) -> tuple[Any, ...]:

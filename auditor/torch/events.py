@@ -14,6 +14,7 @@ from auditor.torch.rows import has_rows, is_mask, root
 from auditor.values import (
     Const,
     Num,
+    Pick,
     Seq,
     Storage,
     Tensor,
@@ -83,6 +84,7 @@ class Events:
     row_axes: dict[int, tuple[Value, int]] = field(default_factory=dict)
     shared: list[tuple[Site, Tensor]] = field(default_factory=list)
     placing: set[str] = field(default_factory=set)
+    halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
     @property

@@ -189,7 +189,7 @@ _IN_PLACE = {
     "copy_": writes.copy_shape,
     "add_": arithmetic.added,
     "sub_": arithmetic.subtracted,
-    "mul_": arithmetic.scaled,
+    "mul_": arithmetic.multiplied,
     "div_": arithmetic.scaled,
     "clamp_": elementwise.same,
     "zero_": creation.like,

@@ -2,6 +2,7 @@
 
     at = (torch.arange(length)[:, None] == position).float()      # 1 at one position, 0 elsewhere
     cache = cache * (1.0 - at) + row * at                         # that row is new, all others are as they were
+    cache.mul_(1.0 - at), then cache.add_(row * at)               # the same
 
 It is a write at a position. A gate that the model computes, a decay, or a mask of many ones looks the same and is a
 recurrence: so nothing but numbers that are all different, compared with one position, counts as such a mask.
@@ -13,8 +14,8 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.torch import shapes
 from auditor.torch.events import is_layer
-from auditor.values import Const, Num, Pick, Tensor, Unknown, Value, serial
-from auditor.values.tags import BLENDED, MOVED, PICKED, WRAPS
+from auditor.values import Const, Num, Pick, Tensor, Unknown, Value, altered, serial
+from auditor.values.tags import MOVED, PICKED, WRAPS
 
 NUMBERS = Pick("numbers")
 """0, 1, 2, ... along one axis."""
@@ -36,10 +37,30 @@ def combined(it: Interpreter, op: str, a: Value, b: Value, made: Tensor) -> Tens
     return made
 
 
+def one_hot(position: Value, made: Tensor) -> Tensor:
+    """`one_hot(position)`: a mask with a single one where there is one position."""
+    if is_one(position):
+        made.pick = Pick("at", serial())
+    return made
+
+
+def halved(state: Tensor, mask: Value) -> Pick | None:
+    """What `state.mul_(mask)` leaves of a state: what the opposite of such a mask keeps."""
+    made = _multiplied(state, mask, Tensor(state.shape))
+    return made.pick if made.pick is not None and made.pick.what == "kept" else None
+
+
+def completed(it: Interpreter, state: Tensor, kept: Pick, row: Value) -> Tensor | None:
+    """What `state.add_(row)` makes of what such a mask has kept: the state with one row put in, if that is the row."""
+    tags = row.tags if isinstance(row, Tensor) else frozenset()
+    made = _added(it, altered(state, pick=kept), row, Tensor(state.shape, tags=tags))
+    return made if made.pick is not None else None
+
+
 def _compared(a: Value, b: Value, made: Tensor) -> Tensor:
     """Numbers that equal one position: a mask with a single one."""
     for numbers, position in ((a, b), (b, a)):
-        if isinstance(numbers, Tensor) and numbers.pick == NUMBERS and _is_one(position):
+        if isinstance(numbers, Tensor) and numbers.pick == NUMBERS and is_one(position):
             made.pick = Pick("at", serial())
     return made
 
@@ -71,12 +92,12 @@ def _added(it: Interpreter, a: Value, b: Value, made: Tensor) -> Tensor:
         kept, put = old.pick, new.pick
         if (kept.what, put.what) != ("kept", "new") or kept.mask != put.mask:
             continue
-        if BLENDED not in new.tags and it.events is not None and not it.events.from_held(kept.held, new):
+        if it.events is not None and not it.events.from_held(kept.held, new):
             made.pick, made.shape = Pick("placed", kept.mask, kept.held), old.shape
     return made
 
 
-def _is_one(position: Value) -> bool:
+def is_one(position: Value) -> bool:
     """Whether a value is a single number, which nothing that the model computes has chosen."""
     if not isinstance(position, Tensor):
         return isinstance(position, (Const, Num)) or (

@@ -531,6 +531,28 @@ IDIOMS: dict[str, Idiom] = {
             'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, 1, rows)'
         ),
     ),
+    "embeddings with channels first, and a width of one": Idiom(
+        model=CHANNELS_FIRST.replace("squeeze(2)", "squeeze(3)"),
+        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 4, 1)"),
+        inputs=RANGED.replace(
+            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, rows, 1)'
+        ),
+    ),
+    "embeddings without a batch, of one position": Idiom(
+        says=(STATIC,),
+        model=CHANNELS_FIRST.replace("inputs_embeds.squeeze(2).transpose(1, 2)", "inputs_embeds[None]"),
+        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(4, HIDDEN)"),
+        inputs=RANGED.replace(
+            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN)'
+        ),
+    ),
+    "embeddings without a batch": Idiom(
+        model=CHANNELS_FIRST.replace("inputs_embeds.squeeze(2).transpose(1, 2)", "inputs_embeds[None]"),
+        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(4, HIDDEN)"),
+        inputs=RANGED.replace(
+            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(rows, HIDDEN)'
+        ),
+    ),
     "embeddings with channels first, of one position": Idiom(
         says=(STATIC,),
         model=CHANNELS_FIRST,
@@ -664,6 +686,12 @@ def test_the_functions_of_a_bundle(tmp_path: Path) -> None:
         ("m.mlpackage", "decode"),
         ("m.mlpackage", "prefill"),
     ]
+    copied = convert.replace("    ct.convert(", "    made = ct.convert(").replace(
+        ".save(f'{name}.mlpackage')\n",
+        "\n    made.save(f'{name}.mlpackage')\n    made.save(f'copy-{name}.mlpackage')\n",
+    )
+    copied = copied.replace("desc.default", "desc.add_function('copy-decode.mlpackage', 'main', 'again')\ndesc.default")
+    assert functions(tmp_path / "g", copied) == functions(tmp_path / "e", twice)
     removed = convert.replace("desc.default", "desc.remove_function('prefill')\ndesc.default")
     assert functions(tmp_path / "f", removed) == [("m.mlpackage", "decode"), ("prefill.mlpackage", "main")]
 

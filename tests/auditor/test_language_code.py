@@ -94,6 +94,11 @@ CLASSES = {
         "with A() as n:\n    WIDTH = n"
     ),
     "isinstance": "class A: pass\nclass B(A): pass\nWIDTH = 3 if isinstance(B(), A) and not isinstance(A(), B) else 4",
+    "isinstance of a built-in type": (
+        "from dataclasses import dataclass\n@dataclass\nclass Config:\n    w: int = 5\n"
+        "def width(c): return (Config(int(c)) if isinstance(c, (str, int)) else c).w\n"
+        "WIDTH = width(Config()) + width('2') * 10"
+    ),
     "the name of a class": "class Model: pass\nNAME = Model.__name__ + type(Model()).__name__.lower()",
     "a registry": (
         "REG = {}\ndef register(name):\n    def deco(cls):\n        REG[name] = cls\n        return cls\n    return deco\n"
@@ -333,3 +338,24 @@ def test_text_and_paths(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", sorted(FLOW))
 def test_control_flow(tmp_path: Path, name: str) -> None:
     check(tmp_path, name, FLOW[name])
+
+
+SUBCLASSES = {
+    "str": "class A(str): pass\nmade = A('x')",
+    "int": "class A(int): pass\nmade = A(3)",
+    "list": "class A(list): pass\nmade = A()",
+    "dict": "from collections import OrderedDict\nclass A(OrderedDict): pass\nmade = A()",
+    "tuple": "from typing import NamedTuple\nclass A(NamedTuple):\n    x: int = 1\nmade = A()",
+    "(float, int)": "from enum import IntEnum\nclass A(IntEnum):\n    ONE = 1\nmade = A.ONE",
+}
+
+
+@pytest.mark.parametrize("name", sorted(SUBCLASSES))
+def test_an_object_of_a_class_made_from_a_built_in_one_is_never_said_to_be_none(tmp_path: Path, name: str) -> None:
+    told = told_by_the_scan(tmp_path, f"{SUBCLASSES[name]}\nWIDTH = 3 if isinstance(made, {name}) else 4")
+    assert told.width in (3, None)
+
+
+def test_a_module_is_no_text(tmp_path: Path) -> None:
+    snippet = "from torch import nn\nclass M(nn.Module): pass\nWIDTH = 3 if isinstance(M(), (str, dict)) else 4"
+    assert told_by_the_scan(tmp_path, snippet).width == 4

@@ -49,3 +49,27 @@ def test_a_last_part_with_states_is_a_decoder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("edit", [('"logits"', '"mel"'), ('"hidden_in", *names', '"frames", *names')])
 def test_another_network_that_carries_something_along_is_none(tmp_path: Path, edit: tuple[str, str]) -> None:
     assert judged(tmp_path, mutate(SCRIPT, edit)).says() == "out by not-a-decoder"
+
+
+INNER = mutate(
+    SCRIPT,
+    ("return (self.head(x), *new)", "return (x, *new)"),
+    ('"logits"', '"hidden_out"'),
+    ("names = [f", "names = ['conv_state', 'ssm_state']\n_ = [f"),
+)
+
+
+def test_an_inner_part_with_recurrent_states_is_a_hybrid(tmp_path: Path) -> None:
+    assert judged(tmp_path, INNER).says() == "out by hybrid-state"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("shape = (1, 1, HIDDEN)", "shape = (1, 8, HIDDEN)"),  # frames, several at once
+        ('"hidden_out"', '"mel"'),
+        ('"hidden_in", *names', '"frames", *names'),
+    ],
+)
+def test_an_inner_part_that_does_not_step_through_tokens_is_none(tmp_path: Path, edit: tuple[str, str]) -> None:
+    assert judged(tmp_path, mutate(INNER, edit)).says() == "out by not-a-decoder"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.auditor.support import EXPORTER, judged, mutate
+from rules.facts import Role
+from tests.auditor.support import EXPORTER, graph_of, judged, mutate, scan_text
 
 CALL = "            x = layer(x, position_ids, key_cache[i], value_cache[i])\n"
 HEAD = ("import argparse\n", "import argparse\nimport json\n\nSETTINGS = json.load(open('settings.json'))\n")
@@ -49,3 +50,62 @@ def test_the_rows_of_a_query_come_round_in_a_ring(tmp_path: Path, rows: str) -> 
             script, (f"        {name}_cache[:, :, start:end] = {name[0]}\n", f"        for n in {rows}:\n{row}")
         )
     assert judged(tmp_path, script).says() != "eligible"
+
+
+PRETRAINED = """\
+    def __init__(self):
+        super().__init__()
+        given = LongForConditionalGeneration.from_pretrained("some/model")
+        self.parts = given.model.decoder.layers
+        self.embed = given.model.decoder.embed_tokens
+        self.norm = nn.LayerNorm(HIDDEN)
+        self.head = nn.Linear(HIDDEN, VOCAB)
+
+    def forward(self, input_ids, position_ids, key_cache, value_cache):
+        rows = input_ids.shape[1]
+        x = self.embed(input_ids).view(1, rows, HIDDEN)
+        end = position_ids.shape[1]
+        start = end - rows
+        for i, part in enumerate(self.parts):
+            q, k, v = (p(x).view(1, rows, HEADS, -1).transpose(1, 2) for p in (part.q, part.k, part.v))
+            key_cache[i, :, :, start:end] = k
+            value_cache[i, :, :, start:end] = v
+            mask = position_ids[:, None, None, :] <= position_ids[:, None, start:, None]
+            keys, values = key_cache[i, :, :, :end], value_cache[i, :, :, :end]
+            y = nn.functional.scaled_dot_product_attention(q, keys, values, mask)
+            x = x + y.transpose(1, 2).reshape(1, rows, HIDDEN)
+        return self.head(self.norm(x))
+
+
+def export(args):
+"""
+"""The model with the layers of one that nobody can read, which it counts itself."""
+
+
+def pretrained(*edits: tuple[str, str]) -> str:
+    script = mutate(
+        EXPORTER, ("import torch\n", "import torch\nfrom transformers import LongForConditionalGeneration\n")
+    )
+    head, model, rest = script.partition("class Model(nn.Module):\n")
+    tail = rest.partition("def export(args):\n")[2]
+    return mutate(head + model + PRETRAINED + tail, *edits)
+
+
+@pytest.mark.parametrize("start", ["", ", 1", ", start=2"])
+def test_layers_that_nobody_can_read_are_counted(tmp_path: Path, start: str) -> None:
+    edits = [("enumerate(self.parts)", f"enumerate(self.parts{start})")]
+    result = graph_of(scan_text(tmp_path, {"export.py": pretrained(*edits)}))
+    assert {s.name: s.role for s in result.facts.states.value or ()} == {
+        "keyCache": Role.KV_KEY,
+        "valueCache": Role.KV_VALUE,
+    }
+
+
+@pytest.mark.parametrize("parts", ["unread(x)", "self.parts[0](x)", "unread(position_ids).found"])
+def test_what_is_made_of_the_query_counts_its_rows(tmp_path: Path, parts: str) -> None:
+    edits = [
+        ("import argparse\n", "import argparse\nfrom elsewhere import unread\n"),
+        ("enumerate(self.parts)", f"enumerate({parts})"),
+    ]
+    result = graph_of(scan_text(tmp_path, {"export.py": pretrained(*edits)}))
+    assert {s.role for s in result.facts.states.value or ()} == {Role.UNKNOWN}

@@ -16,6 +16,8 @@ PINNED = ids("None")
 ONE = ("1 if args.static else 8", "1")
 NUMBERS = "numbers = torch.arange(key_cache.shape[2])[None, None, :, None]"
 AT = "at = (numbers == start).to(k.dtype)"
+ONE_HOT = "at = nn.functional.one_hot(position_ids[:, -1], key_cache.shape[2]).float().view(1, 1, -1, 1)"
+KEEP, ADD = "key_cache.mul_(1 - at)", "key_cache.add_(k * at)"
 PUT = "key_cache[:] = key_cache * (1.0 - at) + k * at"
 
 
@@ -34,6 +36,16 @@ RIGHT = {
     "the other way round": keys(NUMBERS, AT, "key_cache[:] = at * k + (1 - at) * key_cache"),
     "by copy_": keys(NUMBERS, AT, "key_cache.copy_(key_cache * (1.0 - at) + k * at)"),
     "a position that is an input": keys(NUMBERS, "at = (numbers == position_ids[:, -1:]).float()", PUT),
+    "one hot": keys(ONE_HOT, PUT),
+    "one hot, of a number": keys(
+        "at = nn.functional.one_hot(torch.tensor(start), key_cache.shape[2]).view(1, 1, -1, 1)", PUT
+    ),
+    "in two steps": keys(NUMBERS, AT, KEEP, ADD),
+    "one hot, in two steps": keys(ONE_HOT, KEEP, ADD),
+    "two steps in one line": keys(ONE_HOT, "key_cache.mul_(1 - at).add_(k * at)"),
+    "two steps on one layer": keys(
+        ONE_HOT, "one = at.squeeze(0)", "layer = key_cache[0]", "layer.mul_(1 - one)", "layer.add_(one * k[0])"
+    ),
     "the position first": keys(NUMBERS, "at = (start == numbers).float()", PUT),
 }
 
@@ -66,10 +78,34 @@ RECURRENT = {
     "a sum with what was there": keys(NUMBERS, AT, "key_cache[:] = key_cache * (1.0 - at) + (k + key_cache) * at"),
     "nothing is taken away": keys(NUMBERS, AT, "key_cache[:] = key_cache + k * at"),
     "three terms": keys(NUMBERS, AT, "key_cache[:] = key_cache * (1.0 - at) + k * at + key_cache * 0.1"),
+    "one hot of several": keys(
+        "at = nn.functional.one_hot(position_ids, key_cache.shape[2]).sum(1).view(1, 1, -1, 1)", PUT
+    ),
+    "one hot of what the model chooses": keys(
+        "at = nn.functional.one_hot(k.sum().argmax(), key_cache.shape[2]).view(1, 1, -1, 1)", PUT
+    ),
+    "the first of two steps alone": keys(ONE_HOT, KEEP),
+    "the second of two steps alone": keys(ONE_HOT, ADD),
+    "two steps and a third": keys(ONE_HOT, KEEP, ADD, "key_cache.mul_(0.9)"),
+    "two steps by two masks": keys(ONE_HOT, KEEP, NUMBERS, "at = (numbers == 0).float()", ADD),
+    "the second step scaled": keys(ONE_HOT, KEEP, "key_cache.add_(k * at, alpha=0.5)"),
+    "the second step takes what was there": keys(ONE_HOT, "row = (k + key_cache) * at", KEEP, "key_cache.add_(row)"),
+    "another write between two steps": keys(ONE_HOT, KEEP, "key_cache.mul_(0.5)", ADD),
+    "two steps the other way round": keys(ONE_HOT, ADD, KEEP),
+    "divided in two steps": keys(ONE_HOT, "key_cache.div_(1 - at)", ADD),
+    "two caches": keys(ONE_HOT, "value_cache.mul_(1 - at)", ADD),
     "along the channels": keys("numbers = torch.arange(key_cache.shape[3])", AT, PUT),
     "another cache is kept": keys(NUMBERS, AT, "key_cache[:] = value_cache * (1.0 - at) + k * at"),
     "a row in other places": keys(NUMBERS, AT, "key_cache[:] = key_cache.roll(1, 2) * (1.0 - at) + k * at"),
 }
+
+
+@pytest.mark.parametrize("name", ["a mask with a single one", "one hot, in two steps"])
+def test_of_one_row_none_is_mixed_with_another(tmp_path: Path, name: str) -> None:
+    """A mask for one row would say the same to all rows of a longer query, and the next layer's keys come from that."""
+    mask = "        mask = position_ids[:, None, None, :] <= position_ids[:, None, {}, None]\n"
+    state = _keys(tmp_path, PINNED, ONE, RIGHT[name], (mask.format("start:"), mask.format("-1:")))
+    assert state.role is Role.KV_KEY
 
 
 @pytest.mark.parametrize("name", sorted(RECURRENT))

@@ -18,7 +18,7 @@ EXECUTORCH = (
         "from coreai_torch import TorchConverter",
         "from executorch.backends.apple.coreml.partition import CoreMLPartitioner\n"
         "from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner\n"
-        "from executorch.exir import to_edge, to_edge_transform_and_lower\n"
+        "from executorch.exir import to_edge, to_edge_transform_and_lower, to_edge_with_preserved_ops\n"
         "from executorch.extension.export_util.utils import save_pte_program",
     )
     + """\
@@ -35,7 +35,14 @@ if __name__ == "__main__":
 LOWER = 'to_edge_transform_and_lower({"decode": program}, partitioner=[CoreMLPartitioner()])'
 
 
-@pytest.mark.parametrize("edge", [LOWER, "to_edge(program).to_backend(CoreMLPartitioner())"])
+@pytest.mark.parametrize(
+    "edge",
+    [
+        LOWER,
+        "to_edge(program).to_backend(CoreMLPartitioner())",
+        "to_edge_with_preserved_ops(program, preserve_ops=[torch.ops.aten.linear]).to_backend(CoreMLPartitioner())",
+    ],
+)
 def test_executorch(tmp_path: Path, edge: str) -> None:
     graph = graph_of(scan_text(tmp_path, {"export.py": mutate(EXECUTORCH, (LOWER, edge))}))
     assert judge(graph.facts).says() == "eligible"
@@ -183,6 +190,12 @@ def test_a_cache_that_is_only_read_makes_no_decoder(tmp_path: Path) -> None:
     two = READ_ONLY.replace("OUTPUT", "self.embed(ids), kv_cache * 2")
     assert judged(tmp_path / "one", one).says() == "out by not-a-decoder"
     assert judged(tmp_path / "two", two).says() == "out by kv-as-io"
+
+
+@pytest.mark.parametrize("name", ["kv_write_mask", "kv_cache_mask", "past_kv_length", "cache_key_positions"])
+def test_what_says_where_a_cache_is_written_is_no_cache(tmp_path: Path, name: str) -> None:
+    script = READ_ONLY.replace("OUTPUT", "self.embed(ids), kv_cache * 2").replace("kv_cache", name)
+    assert judged(tmp_path, script).says() == "out by not-a-decoder"
 
 
 @pytest.mark.parametrize(

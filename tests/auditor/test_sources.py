@@ -227,6 +227,64 @@ def test_namespace_packages(tmp_path: Path) -> None:
     assert sources.module("models", None) is None
 
 
+def test_a_namespace_of_linked_folders(tmp_path: Path) -> None:
+    root = _write(tmp_path, "parts/tool/m.py", "notes/read.me")
+    for folder, target in (("space", "tool"), ("empty", "../notes")):
+        (root / "src" / folder).mkdir(parents=True)
+        (root / "src" / folder / "linked").symlink_to(root / "parts" / target)
+        (root / "src" / folder / "up").symlink_to("..")
+    sources = Sources(root)
+    assert _path(sources.module("space", None)) == "src/space/"
+    assert _path(sources.module("space.linked.m", None)) == "src/space/linked/m.py"
+    assert sources.module("empty", None) is None
+
+
+DECLARED = {
+    "pyproject.toml": '[tool.setuptools.package-dir]\n"" = "lib"\nours = "python"\n"ours.tools.extra" = "more/tools"\n',
+    "setup.cfg": "[options]\npackage_dir =\n    = lib\n    ours = python\n    ours.tools.extra = more/tools\n",
+}
+
+
+@pytest.mark.parametrize("name", sorted(DECLARED))
+def test_packages_in_the_folders_that_the_project_declares(tmp_path: Path, name: str) -> None:
+    files = "python/m.py", "more/tools/__init__.py", "more/tools/n.py", "examples/run.py"
+    sources = Sources(_write(tmp_path, *files, **{name: DECLARED[name]}))
+    run = sources.read("examples/run.py")
+    for importer in (run, None):
+        assert _path(sources.module("ours.m", importer)) == "python/m.py"
+        assert _path(sources.module("ours", importer)) == "python/"
+        assert _path(sources.module("ours.tools.extra", importer)) == "more/tools/__init__.py"
+        assert _path(sources.module("ours.tools.extra.n", importer)) == "more/tools/n.py"
+        assert sources.module("ours.gone", importer) is None
+        assert sources.module("ours.tool", importer) is None
+    between = sources.module("ours.tools", run)
+    assert _path(between) == "ours/tools/"
+    assert between is not None
+    assert _path(sources.relative(between, 1, "extra.n")) == "more/tools/n.py"
+    assert sources.relative(between, 1, "gone") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[tool.setuptools.package-dir]\nours = "../outside"\n',
+        '[tool.setuptools.package-dir]\nours = "/outside"\n',
+        '[tool.setuptools.package-dir]\nours = ["outside"]\n',
+        '[tool.setuptools]\npackage-dir = "outside"\n',
+        "[tool.setuptools.package-dir\n",
+    ],
+)
+def test_folders_that_are_none_of_the_project(tmp_path: Path, text: str) -> None:
+    _write(tmp_path, "outside/m.py")
+    root = _write(tmp_path / "root", "run.py", **{"pyproject.toml": text})
+    assert Sources(root).module("ours.m", None) is None
+
+
+def test_a_package_that_is_there_goes_before_a_declared_folder(tmp_path: Path) -> None:
+    _write(tmp_path, "ours/__init__.py", "other/__init__.py", **{"setup.cfg": "[options]\npackage_dir = ours=other\n"})
+    assert _path(Sources(tmp_path).module("ours", None)) == "ours/__init__.py"
+
+
 # Libraries
 
 

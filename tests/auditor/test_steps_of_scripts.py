@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,63 @@ def test_with_its_source_it_is_followed(tmp_path: Path) -> None:
     graph = graph_of(scan_text(root, {"export.py": DELEGATES}, libraries=(library,)))
     assert judge_graph(graph).judgement.says() == "out by not-a-decoder"
     assert graph.bundle == "gpt2.mlpackage"
+
+
+CALLS = {
+    "the package": "from coreai_models.export import export_model\nexport_model('some/model')",
+    "the pipeline": (
+        "from coreai_models.export.pipeline import ExportConfig, export_model\n"
+        "print(export_model(ExportConfig(hf_model_id='some/model', variant='iOS')))"
+    ),
+    "a module": "import coreai_models.export as exporting\nexporting.export_model('some/model')",
+    "a module of the package": "from coreai_models import export\nexport.export_model('some/model')",
+    "in a function": "def go():\n    from coreai_models.export import export_model\n    export_model('m')\ngo()",
+    "its command": "import sys\nfrom coreai_models.llm.export import main\nsys.argv[1:] = ['some/model']\nmain()",
+}
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_a_call_of_the_models_library_is_named(tmp_path: Path, name: str) -> None:
+    judgement = judge_graph(graph_of(scan_text(tmp_path, {"export.py": CALLS[name] + "\n"}))).judgement
+    assert judgement.verdict == "unresolved"
+    assert re.search(r"`coreai_models\.[a-z.]+\.(export_model|main)` exports", judgement.reasons[0].message)
+
+
+@pytest.mark.parametrize("name", ["the package", "a module", "in a function"])
+def test_a_call_of_the_models_library_is_followed_into_its_source(tmp_path: Path, name: str) -> None:
+    source = mutate(EXPORTER, ("def export(args):\n", "def export_model(name):\n")).replace("args.static", "False")
+    source = source.split('if __name__ == "__main__":')[0]
+    library = write(tmp_path / "library", {"coreai_models/__init__.py": "", "coreai_models/export/__init__.py": source})
+    result = scan_text(tmp_path / "root", {"export.py": CALLS[name] + "\n"}, libraries=(library,))
+    assert judge_graph(graph_of(result)).judgement.says() == "eligible"
+
+
+@pytest.mark.parametrize("line", ["from coreai_models.export import ExportConfig", "import coreai_models.export"])
+def test_a_file_that_only_imports_from_the_models_library_exports_nothing(tmp_path: Path, line: str) -> None:
+    assert not scan_text(tmp_path, {"export.py": f"{line}\nprint('nothing')\n"}).graphs
+
+
+RECIPES = {
+    "a function": "from optimum.exporters.executorch import main_export\nmain_export('some/model', recipe=RECIPE)",
+    "a class": (
+        "from optimum.executorch import ExecuTorchModelForCausalLM\n"
+        "ExecuTorchModelForCausalLM.from_pretrained('some/model', export=True, recipe=RECIPE)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+@pytest.mark.parametrize("recipe", ["'coreml'", "sys.argv[1] or 'coreml'", "'coreml' + sys.argv[1]"])
+def test_a_recipe_for_core_ml_exports(tmp_path: Path, name: str, recipe: str) -> None:
+    script = f"import sys\n{RECIPES[name]}\n".replace("RECIPE", recipe)
+    judgement = judge_graph(graph_of(scan_text(tmp_path, {"export.py": script}))).judgement
+    assert judgement.verdict == "unresolved"
+    assert "`optimum." in judgement.reasons[0].message
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_a_recipe_for_other_devices_exports_nothing_for_apple(tmp_path: Path, name: str) -> None:
+    assert not scan_text(tmp_path, {"export.py": RECIPES[name].replace("RECIPE", "'xnnpack'")}).graphs
 
 
 def test_the_line_of_a_run_that_ends_in_another_file_is_none_of_the_script(tmp_path: Path) -> None:

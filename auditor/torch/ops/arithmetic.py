@@ -71,6 +71,10 @@ def polar(it: Interpreter, args: Args, site: Site | None) -> Value:
     return tagged(made, TURNED) if isinstance(made, Tensor) else made
 
 
+def multiplied(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return scaled(it, args, site)
+
+
 def quantized(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`fake_quantize_per_tensor_affine(input, scale, zero_point, ...)`: the two may be computed from the input."""
     return combine(it, args.pos[:3], site)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from auditor.interpreter import Interpreter
 from auditor.places import Site
+from auditor.torch import placing
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, unknown_tensor
 from auditor.values import NONE, Args, External, Tensor, Value, altered, serial
@@ -14,7 +15,7 @@ def one_hot(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, count = first(args), size(args.get(1, "num_classes") or NONE)
     if t.shape is None or count is None or count == -1:
         return unknown_tensor("one_hot() with a number of classes that is not known", site, t)
-    return result((*t.shape, count), t, site=None, dtype="int64")
+    return placing.one_hot(t, result((*t.shape, count), t, site=None, dtype="int64"))
 
 
 def view_of(it: Interpreter, args: Args, site: Site | None) -> Value:

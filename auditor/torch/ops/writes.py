@@ -8,10 +8,10 @@ from functools import partial
 from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows
+from auditor.torch import placing, rows
 from auditor.torch.events import wraps_at
 from auditor.torch.ops import elementwise
-from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, scaled, subtracted
+from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, multiplied, scaled, subtracted
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import is_scalar, result, tagged
 from auditor.values import NONE, Args, Const, Seq, Tensor, Unknown, Value, altered
@@ -25,7 +25,9 @@ def in_place(op: Op) -> Op:
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         t = first(args)
         if site is not None and it.events is not None:
-            it.events.written(t, site, *taken(args))
+            key, given, why = taken(args)
+            placed = _put_in(it, t, args) if op is added else None
+            it.events.written(t, site, key, placed or given, why)
         made = op(it, args, site)
         if isinstance(made, Tensor):
             if t.base is None:
@@ -35,9 +37,36 @@ def in_place(op: Op) -> Op:
                 t.tags = t.tags if INPUT in made.tags else t.tags - {INPUT}
             shape = t.shape if t.shape is not None else made.shape
             made = altered(made, base=t.base, shape=shape, of=t.of, born=t.born)
+            if op is multiplied and site is not None:
+                _keep_half(it, t, made, args.get(1, "other") or NONE)
         return made
 
     return run
+
+
+def _keep_half(it: Interpreter, t: Tensor, made: Tensor, mask: Value) -> None:
+    """Remember that `t.mul_(mask)`, which gives `made`, leaves room for one row (`_put_in`)."""
+    kept = placing.halved(t, mask) if it.events is not None and t.base is not None else None
+    if it.events is not None and kept is not None:
+        for name in (t, made):
+            it.events.halves[id(name)] = (name, kept, it.events.writes[-1])
+
+
+def _put_in(it: Interpreter, t: Tensor, args: Args) -> Tensor | None:
+    """A state with one row put in: what `t.mul_(1 - mask)` has left of it, when this adds the row.
+
+    Both are one write, of that row.
+    """
+    if it.events is None or "alpha" in args.kw:
+        return None
+    _, kept, write = it.events.halves.pop(id(t), (None, None, None))
+    if kept is None or write is not it.events.writes[-1]:
+        return None
+    it.events.writes.pop()
+    made = placing.completed(it, t, kept, args.get(1, "other") or NONE)
+    if made is None:
+        it.events.writes.append(write)
+    return made
 
 
 def copy_shape(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -122,7 +151,8 @@ _TAKEN: dict[Op, Callable[[Args], _Taken]] = {
     copy_shape: lambda args: (None, args.pos[1] if len(args.pos) > 1 else None, ""),
     elementwise.masked: lambda args: (args.get(1, "mask"), None, ""),
     **dict.fromkeys(
-        (broadcasting, added, scaled, subtracted, clamped, clamped_between), lambda args: (None, first(args), "")
+        (broadcasting, added, multiplied, scaled, subtracted, clamped, clamped_between),
+        lambda args: (None, first(args), ""),
     ),
 }
 """What an operation writes to its tensor when it works in place: where, what, and why nobody can tell what is there.
