@@ -19,7 +19,7 @@ from auditor.run import Result
 from auditor.runs import Found, Outcome, Run
 from auditor.sinks import Export
 from auditor.sources import Sources, Unreadable
-from auditor.twins import deciding_flags, key, line_in, named_flags, twin, without_idle
+from auditor.twins import deciding_flags, differing, key, line_in, named_flags, twin, without_idle
 from rules.facts import Change, Graph, GraphFacts, Invocation, InvocationKind, Kind, Place
 
 _MOST_VARIANTS = 16
@@ -282,14 +282,17 @@ class Examiner:
         flags = frozenset().union(*(e.facts.flags for e in decoders))
         if not decoders and self._writes_more(run.script, result):  # an option may choose a decoder instead
             flags = frozenset().union(*(e.flags for e in result.exports))
+        under = frozenset().union(*(e.under for e in decoders)) - flags
         options = [o for o in _options(result, flags) if not o.must_choose]
+        options += [o for o in _options(result, under) if o.kind == "switch"]
         before = [key(e.facts) for e in result.exports]
         for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
             other = self.evaluations.evaluate(run.script, c.argv) if c.argv not in forks else ""
             if isinstance(other, str) or not (decoders or any(map(_may_decode, other.exports))):
                 continue
             if [key(e.facts) for e in other.exports] != before and other.exports:
-                out += self.graphs_of(Run(run.script, c.argv, InvocationKind.VARIANT), other.exports, other)
+                exports = differing(other.exports, run.script, c.flag, result)
+                out += self.graphs_of(Run(run.script, c.argv, InvocationKind.VARIANT), exports, other)
         return out
 
     def _writes_more(self, script: str, result: Result) -> bool:

@@ -34,6 +34,9 @@ from auditor.values import (
 _PROGRAMS = ("torch.export.ExportedProgram", "coreai", "coremltools.models")
 """Classes of ours whose objects are a graph: code that nobody can read may edit one."""
 
+HANDED = "(handed)"
+"""The method of a class of ours that is told when code that nobody can read receives one of its objects, and why."""
+
 _MOST_TAINTED = 2_000
 _HOLDING_NOTHING = frozenset({Const, Num, Pattern, Tensor, Unknown, External, Native})
 
@@ -59,6 +62,8 @@ def _taint(it: Interpreter, v: Value, cause: Unknown, seen: set[int]) -> None:
         if isinstance(v.cls, NativeClass) and v.cls.name.startswith(_PROGRAMS) and v.taint is None:
             it.heap.touch(v)
             v.taint = cause
+        if isinstance(v.cls, NativeClass) and HANDED in v.cls.methods:
+            v.cls.methods[HANDED](it, Args([v, cause]), None)
         if hasattr(v.payload, "changed"):
             v.payload.changed(cause)
         for i in list(v.attrs.values()):

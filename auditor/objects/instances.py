@@ -12,7 +12,17 @@ from auditor.values import Args, Class, Const, Function, Instance, Mapping, Nati
 
 
 def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
-    """What a call of a class gives."""
+    """What a call of a class gives. Where options have chosen the class, all that it makes depends on them."""
+    if not cls.flags:
+        return _made(it, cls, args, site)
+    saved, it.conditions = it.conditions, it.conditions | cls.flags
+    try:
+        return _made(it, cls, args, site)
+    finally:
+        it.conditions = saved
+
+
+def _made(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
     new, _ = class_lookup(cls, "__new__")
     if isinstance(new, Native):
         made = it.call(new, Args([cls, *args.pos], args.kw, args.more), site)

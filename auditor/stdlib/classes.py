@@ -59,11 +59,14 @@ def _asdict(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _namespace(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Instance(NAMESPACE, dict(args.kw), places=(site,) if site else ())
+    return Instance(NAMESPACE, dict(args.kw), taint=args.more, places=(site,) if site else ())
 
 
 NAMESPACE = NativeClass(
-    "types.SimpleNamespace", {"__new__": lambda it, args, site: _namespace(it, Args([], args.kw), site)}
+    "types.SimpleNamespace",
+    {"__new__": lambda it, args, site: _namespace(it, Args([], args.kw, args.more), site)},
+    (OBJECT,),
+    closed=True,
 )
 
 
@@ -88,7 +91,7 @@ def _enum_call(it: Interpreter, args: Args, site: Site | None) -> Value:
             if not isinstance(member, Instance) or member.cls is not cls:
                 continue
             if operators.truth(operators.compare("==", member.attrs["value"], value)):
-                return member
+                return it.tag(member, value.flags)
     return operators.unknown_from("a member of an enumeration that is not known", "", value)
 
 

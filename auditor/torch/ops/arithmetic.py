@@ -8,6 +8,7 @@ from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import placing, rows, shapes
+from auditor.torch.ops.op import first
 from auditor.torch.ops.products import matmul
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, is_scalar, result, tagged, unknown_tensor
@@ -39,6 +40,12 @@ def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
 def added(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = broadcasting(it, args, site)
     return rows.summed(it, made, *args.pos, *args.kw.values()) if isinstance(made, Tensor) else made
+
+
+def added_to(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`addmm(t, a, b)` and `baddbmm(t, a, b)`: t + a @ b, each with a factor."""
+    product = matmul(it, Args([args.get(1, "mat1", "batch1") or NONE, args.get(2, "mat2", "batch2") or NONE]), site)
+    return added(it, Args([first(args), product]), site)
 
 
 def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
