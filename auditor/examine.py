@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -164,10 +165,25 @@ class Examiner:
         """The result of a program that a run starts; None when it is none of the sources, or the script once more."""
         if what.starts is Starts.COMMAND and self.sources.console_script(what.name) is not None:
             return self.evaluations.evaluate("", tuple(what.argv), what.name)
-        path = what.name.removeprefix(FILE_PREFIX)
-        if what.starts is Starts.SCRIPT and path != what.name and self.sources.exists(path) and path != run.script:
-            return self.evaluations.evaluate(path, tuple(what.argv))
-        return None
+        path = self._started(what, run)
+        return self.evaluations.evaluate(path, tuple(what.argv)) if path not in ("", run.script) else None
+
+    def _started(self, what: Launch, run: Run) -> str:
+        """The file of the sources that a launch runs; empty when it is none, or may be one of two.
+
+        A relative path is looked for beside the script and from the root: either may be the current folder.
+        """
+        if "*" in what.name or what.starts is Starts.COMMAND:
+            return ""
+        if what.starts is Starts.MODULE:
+            file = self.sources.module(what.name, None, ())
+            return file.path if file is not None and self.sources.audited(file.path) else ""
+        if what.name.startswith(FILE_PREFIX):
+            path = what.name.removeprefix(FILE_PREFIX)
+            return path if self.sources.exists(path) else ""
+        places = {posixpath.normpath(posixpath.join(f, what.name)) for f in (posixpath.dirname(run.script), "")}
+        found = [p for p in places if not p.startswith(("..", "/")) and self.sources.exists(p)]
+        return found[0] if len(found) == 1 else ""
 
     def _has_words(self, script: str) -> bool:
         text = self.sources.read(script).text

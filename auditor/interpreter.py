@@ -86,10 +86,12 @@ Signal = Return | Jump | None
 class Attempt:
     """A `try` that is being run: what may have been raised in it, with the state of that moment.
 
-    `depth` is the number of journal frames that were open before.
+    `depth` is the number of journal frames that were open before. `imports`: one of its handlers says by its class that
+    it is there for an import that fails.
     """
 
     depth: int
+    imports: bool = False
     errors: list[tuple[RaiseSignal, Contents]] = field(default_factory=list)
 
 

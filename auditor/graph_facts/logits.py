@@ -125,11 +125,11 @@ def _logits_of(
         return Fact(Logits.NONE, places, flags=flags)
     if INPUT not in value.tags:
         return Fact.unknown("the output is not seen to be computed from what goes in", *places, flags=flags)
-    alone = outcome.events.alone
-    if alone is not None and not has_one_row(q):
+    found, alone = _rows(d, value, places, concrete, q), outcome.events.alone
+    if alone is not None and found.value is Logits.ALL and not has_one_row(q):
         reason = "attention sees the rows of the query only, and none that the cache holds"
         return Fact.unknown(reason, *places, alone.place(), flags=flags)
-    return _rows(d, value, places, concrete, q)
+    return found
 
 
 def _one_row(d: Declaration, name: str, value: Value, outcome: Outcome) -> Fact[Logits] | None:
