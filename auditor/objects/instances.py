@@ -5,10 +5,10 @@ from __future__ import annotations
 from auditor.interpreter import Interpreter
 from auditor.joins import union
 from auditor.objects.classes import METACLASS
-from auditor.objects.inheritance import class_lookup, mro, unread_base
+from auditor.objects.inheritance import class_lookup, fields_of, mro, unread_base
 from auditor.places import Site
 from auditor.roles import words
-from auditor.values import Args, Class, Const, Function, Instance, Mapping, Native, NativeClass, Unknown, Value, text_of
+from auditor.values import Args, Class, Const, Function, Instance, Native, NativeClass, Unknown, Value
 
 
 def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
@@ -51,18 +51,6 @@ def _made(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | No
         if base is not None and not isinstance(base, NativeClass):
             obj.payload = args
     return obj
-
-
-def fields_of(cls: Class) -> dict[str, Value | None]:
-    """Annotated names with their defaults, bases first."""
-    out: dict[str, Value | None] = {}
-    for c in reversed(mro(cls)):
-        if isinstance(c, Class) and isinstance(names := c.env.names.get("__annotations__"), Mapping):
-            for key, annotation in names.entries.values():
-                name = text_of(key)
-                if name and "ClassVar" not in (text_of(annotation) or ""):
-                    out[name] = c.env.names.get(name)
-    return out
 
 
 def _decides_rows(name: str) -> bool:

@@ -44,7 +44,7 @@ def _field(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Instance(FIELD, payload=args)
 
 
-def _replace(it: Interpreter, args: Args, site: Site | None) -> Value:
+def replaced(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     if isinstance(obj, Instance):
         return Instance(obj.cls, {**obj.attrs, **args.kw}, obj.payload, obj.taint, places=obj.places, flags=obj.flags)
@@ -141,7 +141,7 @@ NAMED_TUPLE = NativeClass(
         "__init_subclass__": _named_tuple_class,
         "__iter__": _named_tuple_iter,
         "__getitem__": _named_tuple_item,
-        "_replace": _replace,
+        "_replace": replaced,
         "_asdict": _asdict,
     },
     (OBJECT,),
@@ -164,7 +164,7 @@ NATIVES: dict[str, Value] = {
     "typing.TYPE_CHECKING": Const(False),
     "dataclasses.dataclass": Native("dataclass", _dataclass),
     "dataclasses.field": Native("field", _field),
-    "dataclasses.replace": Native("replace", _replace),
+    "dataclasses.replace": Native("replace", replaced),
     "dataclasses.asdict": Native("asdict", _asdict),
     "types.SimpleNamespace": NAMESPACE,
     "types.MethodType": Native("MethodType", _method_type),
