@@ -113,7 +113,7 @@ def _logits_of(
     is_logits = False if told == {False} else _is_logits(name, value, q) if words(name) or not told else True
     if len(told) == 2:
         is_logits = None
-    elif is_logits is None and told:
+    elif is_logits is None and told and _is_largest_table(d.module, value.shape[-1]):
         is_logits = True  # `linear_0` says nothing, and the width is that of the vocabulary
     if is_logits is None:
         return Fact.unknown(
@@ -161,6 +161,13 @@ def _of_embeddings(module: Value, width: dims.Dim) -> set[bool]:
     found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
     kinds = {True: "num_embeddings", False: "embedding_dim"}
     return {kind for kind, name in kinds.items() if any(attribute(m, name) == width for m in found)}
+
+
+def _is_largest_table(module: Value, width: dims.Dim) -> bool:
+    """Whether no table of embeddings has more rows than `width`: positions have one, too, which is no vocabulary."""
+    found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
+    counts = [attribute(m, "num_embeddings") for m in found]
+    return all(c == width or (isinstance(c, int) and isinstance(width, int) and c < width) for c in counts)
 
 
 def _channels_last(shape: tuple[dims.Dim, ...]) -> tuple[dims.Dim, ...]:

@@ -92,3 +92,17 @@ def test_one_layer_that_is_written_in_place(tmp_path: Path) -> None:
         ("q, self.keyCache[:, :, :end],", "q, self.keyCache[0:1, :, :end],"),
     )
     assert judged(tmp_path, text).says() == "eligible"
+
+
+@pytest.mark.parametrize(("rows", "says"), [("64", "eligible"), ("512", "unresolved by unknown-logits")])
+def test_an_output_whose_name_says_nothing(tmp_path: Path, rows: str, says: str) -> None:
+    """As wide as a table of embeddings: the vocabulary, unless another table has more rows."""
+    text = mutate(
+        CORE_ML,
+        ('name="logits"', 'name="linear_0"'),
+        (
+            "        self.head = nn.Linear(HIDDEN, VOCAB)\n",
+            f"        self.head = nn.Linear(HIDDEN, VOCAB)\n        self.places = nn.Embedding({rows}, HIDDEN)\n",
+        ),
+    )
+    assert judged(tmp_path, text).says() == says
