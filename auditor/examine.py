@@ -304,7 +304,8 @@ class Examiner:
         before = [key(e.facts) for e in result.exports]
         for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
             other = self.evaluations.evaluate(run.script, c.argv) if c.argv not in forks else ""
-            if isinstance(other, str) or not (decoders or any(map(_may_decode, other.exports))):
+            decides = decoders and c.flag not in under  # an option under which a decoder is made may leave it out
+            if isinstance(other, str) or not (decides or any(map(_may_decode, other.exports))):
                 continue
             if [key(e.facts) for e in other.exports] != before and other.exports:
                 exports = differing(other.exports, run.script, c.flag, result)

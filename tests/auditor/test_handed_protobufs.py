@@ -35,6 +35,7 @@ def test_what_was_declared_may_hold_no_more(tmp_path: Path, edit: str) -> None:
         "ct.utils.rename_feature(spec, 'logits', 'scores')\n",
         "print(len(spec.description.input))\n",
         "import elsewhere\nelsewhere.note(str(mlmodel))\n",
+        f"{SAVE}import elsewhere\nelsewhere.print_ops(spec)\nelsewhere.get_op_types(mlmodel._mil_program)\n",
     ],
 )
 def test_what_changes_no_shape(tmp_path: Path, edit: str) -> None:
