@@ -301,6 +301,10 @@ class Examiner:
         under = frozenset().union(*(e.under for e in decoders)) - flags
         options = [o for o in _options(result, flags) if not o.must_choose]
         options += [o for o in _options(result, under) if o.kind == "switch"]
+        if not result.exports and result.started and _written(self.sources.read(run.script).text):
+            options = [
+                o for o in result.flags.values() if o.kind == "switch"
+            ]  # what it starts exports, and it may, too
         before = [key(e.facts) for e in result.exports]
         for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
             other = self.evaluations.evaluate(run.script, c.argv) if c.argv not in forks else ""

@@ -131,6 +131,21 @@ def test_a_script_that_only_starts_another(tmp_path: Path, start: str, says: lis
     assert said(tmp_path, files, "all.py") == says
 
 
+@pytest.mark.parametrize(("static", "says"), [("False", "eligible"), ("True", "out by static-query")])
+def test_a_script_that_starts_another_and_exports_by_a_switch(tmp_path: Path, static: str, says: str) -> None:
+    own = EXPORTS + (
+        "\nimport subprocess\n\nparser = argparse.ArgumentParser()\n"
+        'parser.add_argument("--fuse", action="store_true")\nparser.add_argument("--quiet", action="store_true")\n'
+        'args = parser.parse_args()\nsubprocess.run(["python", "other.py", "--static"])\n'
+        f"if args.fuse:\n    export({static})\n"
+    )
+    graphs = [g for g in scan_text(tmp_path, {"all.py": own, "other.py": SCRIPT}).graphs if g.script == "all.py"]
+    assert [(g.invocation.argv, judge(g.facts).says()) for g in graphs] == [
+        ((), "out by static-query"),
+        (("--fuse",), says),
+    ]
+
+
 def test_a_path_that_may_be_one_of_two_scripts(tmp_path: Path) -> None:
     """Nobody knows whether the current folder is that of the script or the root."""
     files = {
