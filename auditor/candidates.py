@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from auditor.sources import SourceFile, Sources, Unreadable
 
 _DEPTH = 4
 """How many modules lie between a script and an export call at most."""
+_NEAR = 2
+"""Beyond so many a script has to mention what exports by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ class Candidates:
 def find(sources: Sources, index: Callable[[SourceFile], ModuleSource]) -> Candidates:
     """Files that hold a word of an export framework, and scripts that reach what exports in such a file.
 
-    They may reach it by way of modules that only define something.
+    They may reach it by way of modules that only define something and convert: of those that have a name of their own,
+    for a test's `utils` is that of any other. Of a program that is not converted but put together, its file tells.
     """
     words = re.compile("|".join(map(re.escape, tables().words)))
     files: dict[str, SourceFile] = {}
@@ -40,20 +44,35 @@ def find(sources: Sources, index: Callable[[SourceFile], ModuleSource]) -> Candi
             unreadable[path] = error.reason
     found = {path for path, file in files.items() if words.search(file.text)}
     imports = {path: Imports(file.text) for path, file in files.items()}
+    converts = re.compile(rf"\b(?:{'|'.join(tables().converts)})\(")
+    alike = Counter(map(_imported_as, files))
     others: dict[str, Exporting] = {}
-    passed: set[str] = set()
-    fresh = set(found)
-    for _ in range(_DEPTH):
+    converting: dict[str, Exporting] = {}
+    fresh, passed = set(found), set(found)
+    for depth in range(_DEPTH):
         for path in sorted(fresh):
-            _add(others, _imported_as(path), _exporting(files[path], index, words, imports[path].mentioned(others)))
+            entries = imports[path].mentioned(others)
+            exports = _exporting(files[path], index, words, entries)
+            if path not in found:
+                exports = Exporting(exports.names)  # what it does as it is imported is for who runs it
+            _add(others, _imported_as(path), exports)
+            if path not in found or converts.search(files[path].text) or imports[path].mentioned(converting):
+                _add(converting, _imported_as(path), exports)
+        reached = {path: imports[path].mentioned(others) for path in files.keys() - found}
+        if depth >= _NEAR:
+            reached = {path: names & imports[path].mentioned(converting) - {"*"} for path, names in reached.items()}
+        runs = {path for path, names in reached.items() if names and _runs(files[path].text, names)}
+        between = {
+            path
+            for path in reached.keys() - runs - passed
+            if reached[path] and alike[_imported_as(path)] == 1 and imports[path].mentioned(converting) - {"*"}
+        }
+        found, fresh = found | runs, (runs | between) - passed
         passed |= fresh
-        reached = {path: imports[path].mentioned(others) for path in files.keys() - passed}
-        fresh = {path for path, names in reached.items() if names}
         if not fresh:
             break
-        found |= {path for path in fresh if _runs(files[path].text, reached[path])}
-    scripts = frozenset(found)
-    found |= {path for path, f in files.items() if path not in scripts and _starts(f.text, path, scripts, sources)}
+    scripts = frozenset(found | passed)
+    found |= {path for path, f in files.items() if path not in found and _starts(f.text, path, scripts, sources)}
     return Candidates(tuple(sorted(found)), unreadable, tuple(sorted(files.keys() - found)))
 
 
@@ -84,7 +103,7 @@ def _runs(text: str, names: frozenset[str]) -> bool:
     """
     if "__main__" in text or _CALLS.search(text) is not None:
         return True
-    return any("*" in names or not names.isdisjoint(_WORD.findall(line)) for line in _done(text))
+    return any(not names.isdisjoint(_WORD.findall(line)) for line in _done(text))
 
 
 _PROGRAMS = re.compile(r"\b(?:subprocess\.|os\.system\(|runpy\.|from subprocess import|from runpy import)")
