@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -19,7 +20,7 @@ from auditor.run import Result
 from auditor.runs import Found, Outcome, Run
 from auditor.sinks import Export
 from auditor.sources import Sources, Unreadable
-from auditor.twins import deciding_flags, key, line_in, named_flags, twin, without_idle
+from auditor.twins import deciding_flags, differing, key, line_in, named_flags, twin, without_idle
 from rules.facts import Change, Graph, GraphFacts, Invocation, InvocationKind, Kind, Place
 
 _MOST_VARIANTS = 16
@@ -166,10 +167,25 @@ class Examiner:
         """The result of a program that a run starts; None when it is none of the sources, or the script once more."""
         if what.starts is Starts.COMMAND and self.sources.console_script(what.name) is not None:
             return self.evaluations.evaluate("", tuple(what.argv), what.name)
-        path = what.name.removeprefix(FILE_PREFIX)
-        if what.starts is Starts.SCRIPT and path != what.name and self.sources.exists(path) and path != run.script:
-            return self.evaluations.evaluate(path, tuple(what.argv))
-        return None
+        path = self._started(what, run)
+        return self.evaluations.evaluate(path, tuple(what.argv)) if path not in ("", run.script) else None
+
+    def _started(self, what: Launch, run: Run) -> str:
+        """The file of the sources that a launch runs; empty when it is none, or may be one of two.
+
+        A relative path is looked for beside the script and from the root: either may be the current folder.
+        """
+        if "*" in what.name or what.starts is Starts.COMMAND:
+            return ""
+        if what.starts is Starts.MODULE:
+            file = self.sources.module(what.name, None, ())
+            return file.path if file is not None and self.sources.audited(file.path) else ""
+        if what.name.startswith(FILE_PREFIX):
+            path = what.name.removeprefix(FILE_PREFIX)
+            return path if self.sources.exists(path) else ""
+        places = {posixpath.normpath(posixpath.join(f, what.name)) for f in (posixpath.dirname(run.script), "")}
+        found = [p for p in places if not p.startswith(("..", "/")) and self.sources.exists(p)]
+        return found[0] if len(found) == 1 else ""
 
     def _has_words(self, script: str) -> bool:
         text = self.sources.read(script).text
@@ -284,14 +300,22 @@ class Examiner:
         flags = frozenset().union(*(e.facts.flags for e in decoders))
         if not decoders and self._writes_more(run.script, result):  # an option may choose a decoder instead
             flags = frozenset().union(*(e.flags for e in result.exports))
+        under = frozenset().union(*(e.under for e in decoders)) - flags
         options = [o for o in _options(result, flags) if not o.must_choose]
+        options += [o for o in _options(result, under) if o.kind == "switch"]
+        if not result.exports and result.started and _written(self.sources.read(run.script).text):
+            options = [
+                o for o in result.flags.values() if o.kind == "switch"
+            ]  # what it starts exports, and it may, too
         before = [key(e.facts) for e in result.exports]
         for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
             other = self.evaluations.evaluate(run.script, c.argv) if c.argv not in forks else ""
-            if isinstance(other, str) or not (decoders or any(map(_may_decode, other.exports))):
+            decides = decoders and c.flag not in under  # an option under which a decoder is made may leave it out
+            if isinstance(other, str) or not (decides or any(map(_may_decode, other.exports))):
                 continue
             if [key(e.facts) for e in other.exports] != before and other.exports:
-                out += self.graphs_of(Run(run.script, c.argv, InvocationKind.VARIANT), other.exports, other)
+                exports = differing(other.exports, run.script, c.flag, result)
+                out += self.graphs_of(Run(run.script, c.argv, InvocationKind.VARIANT), exports, other)
         return out
 
     def _writes_more(self, script: str, result: Result) -> bool:

@@ -72,6 +72,27 @@ def exporters(statement: Statement, words: Sequence[str]) -> list[str]:
     return sorted(found)
 
 
+def as_inherited(source: ModuleSource, name: str) -> list[str]:
+    """A method as the classes of its file have it that inherit it and have none below them; else the method itself.
+
+    A mixin leaves to them what it needs (`rows = 8`), and is not made by itself.
+    """
+    owner, _, method = name.rpartition(".")
+    bases: dict[str, list[str]] = {}
+    for statement in source.statements if owner else ():
+        for match in _CLASS.finditer(statement.text):
+            for base in match[2].split(","):
+                bases.setdefault(base.strip().rpartition(".")[2], []).append(match[1])
+    leaves: list[str] = []
+    level, seen = [owner], {owner}
+    while level:
+        below = [c for one in level for c in bases.get(one, ()) if c not in seen]
+        seen.update(below)
+        leaves += [c for c in below if c not in bases]
+        level = below
+    return [f"{leaf}.{method}" for leaf in leaves[:_MOST]] or [name]
+
+
 def _annotated_functions(source: ModuleSource, words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """(function, parameter, class that annotates it) of the exporting functions of a file."""
     texts: dict[str, str] = {}

@@ -68,7 +68,12 @@ def imported(it: Interpreter, module: Module) -> None:
 
 
 def _missing(it: Interpreter, dotted: str, site: Site) -> Value:
-    """A module that no source and no knowledge of ours covers."""
+    """A module that no source and no knowledge of ours covers.
+
+    One that the library has elsewhere is that of another version: where the script is made for either, it says how.
+    """
+    if it.maybe_raised and it.maybe_raised[-1].imports and it.loader.has_moved(dotted):
+        raise RaiseSignal("ModuleNotFoundError")
     it.loader.keeper.met.unread.setdefault(dotted.split(".")[0], (dotted, site))
     it.may_raise("ModuleNotFoundError")
     return it.loader.external(dotted, (site,))

@@ -89,10 +89,12 @@ Signal = Return | Jump | None
 class Attempt:
     """A `try` that is being run: what may have been raised in it, with the state of that moment.
 
-    `depth` is the number of journal frames that were open before.
+    `depth` is the number of journal frames that were open before. `imports`: one of its handlers says by its class that
+    it is there for an import that fails.
     """
 
     depth: int
+    imports: bool = False
     errors: list[tuple[RaiseSignal, Contents]] = field(default_factory=list)
 
 
@@ -213,15 +215,16 @@ class Interpreter:
 
     # -- flags --------------------------------------------------------------------------------------------------
 
-    def tag(self, value: Value) -> Value:
-        """The value as written under the conditions in force: it depends on their flags too."""
-        if not self.conditions or self.conditions <= value.flags:
+    def tag(self, value: Value, flags: frozenset[str] | None = None) -> Value:
+        """The value as one that depends on `flags` too: those of the conditions in force when none are given."""
+        flags = self.conditions if flags is None else flags
+        if not flags or flags <= value.flags:
             return value
         if isinstance(value, (Seq, Mapping, Instance, Unknown, Class, Function, Module)):
             self.remember(value)
-            value.flags = value.flags | self.conditions
+            value.flags = value.flags | flags
             return value
-        return altered(value, flags=value.flags | self.conditions)
+        return altered(value, flags=value.flags | flags)
 
     def remember(self, value: Value) -> None:
         """Call before the flags of a value change that may be a module's, and so other runs' as well."""

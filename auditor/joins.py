@@ -192,7 +192,12 @@ def _number(v: Value) -> bool:
     )
 
 
+_PICKED = frozenset({"argmax", "topk"})
+
+
 def _join_tensors(a: Tensor, b: Tensor) -> Value:
+    if (a.tags ^ b.tags) & _PICKED:
+        return union_of([a, b])  # one is a choice among what the other may be
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
         if a.shape is None:
             return a

@@ -240,6 +240,10 @@ class Loader:
         path = self._home(dotted)
         return f"`{dotted}`, which the library has as {path} (another version?)," if path else f"`{top}`"
 
+    def has_moved(self, dotted: str) -> bool:
+        """Whether a library has a module of that name, and elsewhere than an import looks for it."""
+        return bool(self._home(dotted))
+
     def _home(self, dotted: str) -> str:
         """Where the sources have a module that an import does not find; empty when they have none."""
         if dotted not in self.moved:

@@ -205,8 +205,17 @@ def _has_effect(node: ast.stmt) -> bool:
 def _registers(node: ast.stmt) -> bool:
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return False
-    names = [ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
-    return any("regist" in n.lower() or n.rpartition(".")[2] in ("impl", "custom_op") for n in names)
+    return any("regist" in n.lower() or n.rpartition(".")[2] in ("impl", "custom_op") for n in _decorators(node))
+
+
+def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[str]:
+    return [ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
+
+
+def _commands(decorator: str) -> bool:
+    """Whether it puts a function into a group of commands: `@app.command()`, where `@click.command()` makes one."""
+    group, _, method = decorator.rpartition(".")
+    return method in ("command", "callback", "group") and group not in ("", "click", "typer")
 
 
 def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
@@ -231,6 +240,7 @@ def _effects(node: ast.stmt) -> Iterator[tuple[str, str]]:
     match node:
         case ast.FunctionDef(name=n) | ast.AsyncFunctionDef(name=n) | ast.ClassDef(name=n):
             yield n, "bind"
+            yield from ((d.partition(".")[0], "mutate") for d in _decorators(node) if _commands(d))
             return
         case ast.Import(names=names):
             for a in names:

@@ -18,7 +18,7 @@ class Export:
 
     `bundle` is filled in when the program is saved; `*` stands for unknown parts, empty for never saved. `copies` are
     the other paths it is saved at. `inputs` and `outputs` are the names that the converter call gives. `home` is where
-    the model class stands, when a registry of classes gave it.
+    the model class stands, when a registry of classes gave it. `under` are the options under which the model was made.
     """
 
     site: Site
@@ -32,6 +32,7 @@ class Export:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     home: Place | None = None
+    under: frozenset[str] = NO_FLAGS
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -60,6 +61,34 @@ def twin(export: Export, ordinal: int, script: str, other: Result) -> Export | N
     if ordinal <= len(alike):
         return alike[ordinal - 1]
     return alike[-1] if alike else None
+
+
+def differing(exports: Sequence[Export], script: str, flag: str, before: Result) -> list[Export]:
+    """The exports of a run with one option changed: what differs from the run `before` depends on that option."""
+    out = []
+    counts: Counter[tuple[int, str]] = Counter()
+    for export in exports:
+        where = line_in(export, script), export.name
+        counts[where] += 1
+        other = twin(export, counts[where], script, before)
+        facts = export.facts if other is None else _marked(export.facts, other.facts, flag)
+        out.append(replace(export, facts=facts))
+    return out
+
+
+def _marked(facts: GraphFacts, before: GraphFacts, flag: str) -> GraphFacts:
+    def with_flag(name: str) -> Fact[Any]:
+        fact = _FACTS[name](facts)
+        changed = _said(fact) != _said(_FACTS[name](before))
+        return replace(fact, flags=fact.flags | {flag}) if changed else fact
+
+    return replace(
+        facts,
+        states=with_flag("states"),
+        query=with_flag("query"),
+        logits=with_flag("logits"),
+        kv=with_flag("kv"),
+    )
 
 
 def key(facts: GraphFacts) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from auditor.drivers import Drivers
 from auditor.endings import exporter
 from auditor.examine import Examiner
 from auditor.frameworks.tables import tables
-from auditor.hooks import exporters, generic_exporters
+from auditor.hooks import as_inherited, exporters, generic_exporters
 from auditor.modules import Statement
 from auditor.registries import Where
 from auditor.run import Result, run_function
@@ -60,7 +60,7 @@ class Uncalled:
                 defines = statement.text.startswith(_FUNCTION)
                 if (path in driven or not defines) and self.drivers.reach(path, statement):
                     continue
-                for name in exporters(statement, words):
+                for name in [n for m in exporters(statement, words) for n in as_inherited(source, m)]:
                     result = self._run(path, name)
                     if not self._for_each_entry(path, name, result):
                         before = len(self.graphs)

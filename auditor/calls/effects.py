@@ -34,6 +34,24 @@ from auditor.values import (
 _PROGRAMS = ("torch.export.ExportedProgram", "coreai", "coremltools.models")
 """Classes of ours whose objects are a graph: code that nobody can read may edit one."""
 
+HANDED = "(handed)"
+"""The method of a class of ours that is told when code that may change one of its objects receives it, and why."""
+_READS = frozenset(
+    {"get", "print", "dump", "show", "count", "write", "save", "log", "info", "debug", "validate", "check", "compare"}
+    | {"visualize", "describe", "str", "summarize", "list", "inspect", "verify", "is", "has", "num", "assert", "test"}
+)
+"""Words with which the name of a function begins that changes nothing of what it is given."""
+
+
+def hand(it: Interpreter, name: str, args: Args, cause: Unknown) -> None:
+    """Tell the objects that a function nobody can read receives, unless it only reads them by its name."""
+    for v in args.all():
+        if isinstance(v, Instance) and isinstance(v.cls, NativeClass) and HANDED in v.cls.methods:
+            said = words(name.removesuffix("()").rpartition(".")[2])
+            if not said or said[0] not in _READS:
+                v.cls.methods[HANDED](it, Args([v, cause]), None)
+
+
 _MOST_TAINTED = 2_000
 _HOLDING_NOTHING = frozenset({Const, Num, Pattern, Tensor, Unknown, External, Native})
 

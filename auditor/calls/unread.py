@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from auditor.calls.effects import taint
+from auditor.calls.effects import hand, taint
 from auditor.calls.graph_edits import operated
 from auditor.interpreter import Interpreter
 from auditor.places import Site
@@ -32,6 +32,7 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
         reason, f"{name}()", "data" if reads else "", places=places, flags=merge_flags([function, *args.all()])
     )
     taint(it, args, Unknown(reason, places=places))
+    hand(it, name, args, Unknown(reason, places=places))
     operated(it, function, args, site)
     it.assumed.forget()
     if it.events is not None and (it.events.last_rows or type(function) is not Unknown):

@@ -79,9 +79,23 @@ def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:
                 "str" if dotted == "os.environ" else "",
                 places=(site,),
             )
+        case Class() if any(isinstance(v, Instance) and v.cls is obj for v in obj.env.names.values()):
+            return _member(it, obj, key)
         case Class() | NativeClass() | External() | Native():
             return obj  # a generic alias: list[int], Sequence[str]
     return operators.unknown_from("an item of a value that has none", "", obj)
+
+
+def _member(it: Interpreter, cls: Class, key: Value) -> Value:
+    """`Mode["fast"]`: a member of an enumeration by its name. Raises `RaiseSignal` when there is none."""
+    name = text_of(key)
+    if name is None or "*" in name:
+        it.may_raise("KeyError")
+        return operators.unknown_from("a member of an enumeration that is not known", "", key)
+    found = cls.env.names.get(name)
+    if not isinstance(found, Instance) or found.cls is not cls:
+        raise RaiseSignal("KeyError", key)
+    return it.tag(found, key.flags)
 
 
 def _atoms(key: Key) -> str:

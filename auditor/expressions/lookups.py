@@ -9,7 +9,7 @@ import libcst as cst
 from auditor.containers.reading import get_item, make_slice
 from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
 from auditor.places import Site
-from auditor.values import NONE, Seq, Unknown, Value, is_none
+from auditor.values import NONE, Seq, Tensor, Unknown, Value, is_none, merge_flags, text_of
 
 
 def attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
@@ -25,9 +25,17 @@ def attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
 def subscript(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
     obj, site = it.eval(node.value, frame), frame.statement.site(node)
     try:
-        return get_item(it, obj, index_of(it, node, frame), site)
+        index = index_of(it, node, frame)
+        return _chosen(it, get_item(it, obj, index, site), index)
     except RaiseSignal as error:
         return would_raise(it, error, site)
+
+
+def _chosen(it: Interpreter, found: Value, index: Value) -> Value:
+    """What a key has picked depends on the options of the key; the name of a scheme for weights decides no graph."""
+    if not index.flags or isinstance(found, Tensor) or text_of(found) is not None:
+        return found
+    return it.tag(found, index.flags)
 
 
 def would_raise(it: Interpreter, error: RaiseSignal, site: Site) -> Value:
@@ -41,7 +49,7 @@ def index_of(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
     """What stands between the brackets of a subscript, as one value."""
     parts = [_slice_part(it, e.slice, frame) for e in node.slice]
     trailing = len(node.slice) == 1 and type(node.slice[0].comma) is cst.Comma
-    return parts[0] if len(parts) == 1 and not trailing else Seq("tuple", parts)
+    return parts[0] if len(parts) == 1 and not trailing else Seq("tuple", parts, flags=merge_flags(parts))
 
 
 def _slice_part(it: Interpreter, part: Any, frame: Frame) -> Value:

@@ -9,7 +9,7 @@ from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.joins import join_all
 from auditor.places import Site
 from auditor.statements.narrowing import narrowed
-from auditor.values import Args, Const, Instance, Mapping, Num, Pattern, Seq, Tensor, Union, Unknown, Value, altered
+from auditor.values import Args, Instance, Tensor, Union, Unknown, Value, altered
 
 _BINARY: dict[type, str] = {
     cst.Add: "+",
@@ -83,7 +83,7 @@ def _short_circuit(it: Interpreter, left: Value, stop: bool, node: cst.BooleanOp
         if len(kept) == len(left.options):
             return left
         if not kept and all(operators.truth(o) is (not stop) for o in left.options):
-            return _flagged(it, it.eval(node.right, frame), left)
+            return it.tag(it.eval(node.right, frame), left.flags)
         maybe = [o for o in left.options if operators.truth(o) is not (not stop)]
         return it.choose([lambda: join_all(maybe), lambda: it.eval(node.right, frame)])
     known = it.truth(left)
@@ -92,22 +92,10 @@ def _short_circuit(it: Interpreter, left: Value, stop: bool, node: cst.BooleanOp
     if known is not None:
         saved, it.conditions = it.conditions, it.conditions | left.flags
         try:
-            return _flagged(it, it.eval(node.right, frame), left)
+            return it.tag(it.eval(node.right, frame), left.flags)
         finally:
             it.conditions = saved
     return it.choose([lambda: left, lambda: it.eval(node.right, frame)])
-
-
-def _flagged(it: Interpreter, value: Value, source: Value) -> Value:
-    """`value`, which depends on the flags of `source` too."""
-    if not source.flags or source.flags <= value.flags:
-        return value
-    if isinstance(value, (Const, Pattern, Num, Tensor)):
-        return altered(value, flags=value.flags | source.flags)
-    if isinstance(value, (Seq, Mapping, Unknown)):
-        it.remember(value)
-        value.flags = value.flags | source.flags
-    return value
 
 
 def unary(it: Interpreter, node: cst.UnaryOperation, frame: Frame) -> Value:
@@ -129,4 +117,8 @@ def conditional(it: Interpreter, node: cst.IfExp, frame: Frame) -> Value:
             ],
             test,
         )
-    return _flagged(it, it.eval(node.body if known else node.orelse, frame), test)
+    saved, it.conditions = it.conditions, it.conditions | test.flags
+    try:
+        return it.tag(it.eval(node.body if known else node.orelse, frame), test.flags)
+    finally:
+        it.conditions = saved

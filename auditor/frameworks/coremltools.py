@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from auditor import dims
 from auditor.answers import common
+from auditor.calls.effects import HANDED
 from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.expressions.text import format_value
@@ -21,6 +22,7 @@ from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
+from auditor.roles import role_by_name
 from auditor.sinks import Export
 from auditor.torch.tensors import size
 from auditor.values import (
@@ -68,6 +70,7 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
     export = Export(site, tuple(it.stack), "main", facts, family_of(modules), it.conditions)
     export.inputs, export.outputs = names_given(declarations)
     export.home = it.choices.home(modules)
+    export.under = merge_flags(modules)
     written = args.kw.get("package_dir")
     if is_given(written):
         export.bundle = format_value(written, "", None)
@@ -104,7 +107,7 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
     states = args.kw.get("states")
     state_names: tuple[str, ...] | Unknown | None = None if program is not None else made
     if is_given(states):
-        state_names = _names(it, states, site)
+        state_names = _uncertain(it, states, site) or _names(it, states, site)
     elif args.more is not None:
         state_names = args.more
     output_names = _names(it, outputs, site) if outputs is not None else None
@@ -151,6 +154,19 @@ def _names(it: Interpreter, value: Value, site: Site) -> tuple[str, ...] | Unkno
                 return Unknown("a type that is not known", places=one.places or value.places)
             out.append(name or f"#{n}")
     return tuple(out)
+
+
+def _uncertain(it: Interpreter, states: Value, site: Site) -> Unknown | None:
+    """Set when a state that is no cache is declared on one of two ways only, and nobody knows which one is taken.
+
+    A state that a loop declares once for each of many layers has their number in its name.
+    """
+    for item in iterate(it, states, site).items:
+        for one in item.items if isinstance(item, Star) else ():
+            name = text_of(one.attrs.get("name", NONE)) if isinstance(one, Instance) else None
+            if name is not None and "*" not in name and not role_by_name(name).is_kv:
+                return Unknown(f"whether `{name}` is declared", places=one.places or states.places or (site,))
+    return None
 
 
 def _inputs(it: Interpreter, module: Value, given: Value, site: Site) -> tuple[list[Declared], Unknown | None]:
@@ -333,6 +349,16 @@ def _spec_built(it: Interpreter, args: Args, site: Site | None) -> Value:
     return args.pos[0]
 
 
+def _spec_handed(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """The protobuf goes into code that nobody can read, which may set other shapes."""
+    spec, cause = args.pos
+    if isinstance(spec, Instance) and isinstance(spec.payload, Staged) and isinstance(cause, Unknown):
+        reason = f"the model's protobuf is handed to code that nobody can read: {cause.reason}"
+        for export in spec.payload.exports:
+            export.facts = replace(export.facts, query=Fact.unknown(reason, *(s.place() for s in cause.places)))
+    return NONE
+
+
 SPEC = NativeClass(
     "coremltools.proto.Model",
     {
@@ -344,6 +370,7 @@ SPEC = NativeClass(
         "__delitem__": _spec_written,
         "__enter__": _spec_built,
         "__call__": _spec_called,
+        HANDED: _spec_handed,
     },
     (OBJECT,),
 )

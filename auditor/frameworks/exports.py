@@ -25,6 +25,7 @@ from auditor.values import (
     Unknown,
     Value,
     each_once,
+    merge_flags,
     text_of,
 )
 from rules.facts import Fact
@@ -55,6 +56,7 @@ def exported(it: Interpreter, args: Args, program: Value, site: Site | None) -> 
     export = Export(site, tuple(it.stack), name, facts, family_of(modules), it.conditions)
     export.inputs, export.outputs = names_given(declarations)
     export.home = it.choices.home(modules)
+    export.under = merge_flags(modules)
     it.export(export)
     return export
 

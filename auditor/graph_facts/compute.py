@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence
 from auditor.graph_facts.kinds import gives_one_output, kind_fact, kv_fact
@@ -19,6 +21,7 @@ from auditor.graph_facts.states import (
 )
 from auditor.interpreter import Interpreter
 from auditor.roles import recurrent_inputs
+from auditor.values import NO_FLAGS, Instance
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, State
 
 
@@ -62,4 +65,17 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
         *flexibility_marks(d, states),
         *unwritten_marks(d, states, state_inputs, outcome),
     )
-    return GraphFacts(kind, states, query, logits, kv, (*marks, *workload_marks(it, d)))
+    facts = GraphFacts(kind, states, query, logits, kv, (*marks, *workload_marks(it, d)))
+    flags = d.module.cls.flags if isinstance(d.module, Instance) else NO_FLAGS
+    return _chosen(facts, flags) if flags else facts
+
+
+def _chosen(facts: GraphFacts, flags: frozenset[str]) -> GraphFacts:
+    """The facts of a module whose class options have chosen: what is so of this one may not be so of another."""
+    return replace(
+        facts,
+        states=replace(facts.states, flags=facts.states.flags | flags),
+        query=replace(facts.query, flags=facts.query.flags | flags),
+        logits=replace(facts.logits, flags=facts.logits.flags | flags),
+        kv=replace(facts.kv, flags=facts.kv.flags | flags),
+    )

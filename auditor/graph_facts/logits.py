@@ -45,16 +45,18 @@ def logits_fact(it: Interpreter, d: Declaration, outcome: Outcome, q: Declared |
             return found[0]
         return Fact.unknown("the output is one of several", *evidence(d.site, value))
     found = [_logits_of(d, name, value, q, concrete, outcome)]
-    found += [_logits_of(d, n, v, q, concrete, outcome) for n, v in _other_parts(d, outcome.outputs, name)]
+    found += [_logits_of(d, n, v, q, concrete, outcome) for n, v in _other_parts(d, outcome.outputs, name, value)]
     return next((f for f in found if f.value is not Logits.ALL), found[0])
 
 
-def _other_parts(d: Declaration, outputs: Sequence[tuple[str, Value]], first: str) -> list[tuple[str, Value]]:
+def _other_parts(
+    d: Declaration, outputs: Sequence[tuple[str, Value]], first: str, found: Value
+) -> list[tuple[str, Value]]:
     """Outputs that are named like the first part of a vocabulary, but for a number: all of them are the logits."""
     stem = _DIGITS.sub("", first)
     if not is_logits_name(first):
         return []
-    return [(n, v) for n, v in _labelled(d, outputs) if n != first and _DIGITS.sub("", n) == stem]
+    return [(n, v) for n, v in _labelled(d, outputs) if v is not found and _DIGITS.sub("", n) == stem]
 
 
 _DIGITS = re.compile(r"\d+")
@@ -74,12 +76,16 @@ def _labelled(d: Declaration, outputs: Sequence[tuple[str, Value]], default: str
 
 
 def _names(names: Sequence[str], count: int) -> dict[int, str]:
-    """The names of `count` outputs by position; behind names that stand for several, positions count from the end."""
+    """The names of `count` outputs by position; behind names that stand for several, positions count from the end.
+
+    Between them stand those that the only such name stands for.
+    """
     several = [n for n, name in enumerate(names) if "*" in name]
     if not several:
         return dict(enumerate(names))
     behind = {count - (len(names) - n): name for n, name in enumerate(names) if n > several[-1]}
-    return {**behind, **dict(enumerate(names[: several[0]]))}
+    first, last = several[0], count - (len(names) - several[-1]) if len(several) == 1 else -1
+    return {**behind, **dict.fromkeys(range(first, last + 1), names[first]), **dict(enumerate(names[:first]))}
 
 
 def _logits_of(
@@ -109,6 +115,8 @@ def _logits_of(
     is_logits = False if told == {False} else _is_logits(name, value, q) if words(name) or not told else True
     if len(told) == 2:
         is_logits = None
+    elif is_logits is None and told and _is_largest_table(d.module, value.shape[-1]):
+        is_logits = True  # `linear_0` says nothing, and the width is that of the vocabulary
     if is_logits is None:
         return Fact.unknown(
             f"whether the output `{name or 'of forward'}` of width {value.shape[-1]} holds logits or hidden states",
@@ -119,11 +127,10 @@ def _logits_of(
         return Fact(Logits.NONE, places, flags=flags)
     if INPUT not in value.tags:
         return Fact.unknown("the output is not seen to be computed from what goes in", *places, flags=flags)
-    alone = outcome.events.alone
-    if alone is not None and not has_one_row(q):
+    rows, alone = _rows(d, value, places, concrete, q), outcome.events.alone
+    if alone is not None and rows.value is Logits.ALL and not has_one_row(q):
         reason = "attention sees the rows of the query only, and none that the cache holds"
         return Fact.unknown(reason, *places, alone.place(), flags=flags)
-    rows = _rows(d, value, places, concrete, q)
     shared = shared_positions.found(outcome.events) if SHARED in value.tags else None
     return rows if shared is None or rows.value is not Logits.ALL else _of_one_position(d, rows, *shared, q)
 
@@ -167,6 +174,13 @@ def _of_embeddings(module: Value, width: dims.Dim) -> set[bool]:
     found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
     kinds = {True: "num_embeddings", False: "embedding_dim"}
     return {kind for kind, name in kinds.items() if any(attribute(m, name) == width for m in found)}
+
+
+def _is_largest_table(module: Value, width: dims.Dim) -> bool:
+    """Whether no table of embeddings has more rows than `width`: positions have one, too, which is no vocabulary."""
+    found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
+    counts = [attribute(m, "num_embeddings") for m in found]
+    return all(c == width or (isinstance(c, int) and isinstance(width, int) and c < width) for c in counts)
 
 
 def _channels_last(shape: tuple[dims.Dim, ...]) -> tuple[dims.Dim, ...]:

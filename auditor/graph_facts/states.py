@@ -212,6 +212,10 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome,
     if role is Role.KV_UNIFIED and _latent(d, name):
         role = Role.MLA_LATENT
     mine = {name, source.name, source.parameter} if source is not None else {name, _buffer(name)}
+    hidden = outcome.events.hidden_cache
+    if hidden is not None and role.is_kv and not any(w.storage.name in mine for w in outcome.events.writes):
+        where = f" ({hidden.places[0].place()})" if hidden.places else ""
+        role, reason = Role.UNKNOWN, f"nothing is seen to write `{name}`, and {hidden.reason}{where}"
     moved = next((w for w in outcome.events.writes if w.storage.name in mine and w.whole and w.own), None)
     if moved is not None and role.is_kv:
         role, reason = (

@@ -144,7 +144,7 @@ def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | 
         own = it.assumed.chosen(own)
         own = None if isinstance(own, Absent) else own
     if own is not None and (type(own) is not Union or not maybe_absent(own)):
-        return own
+        return it.tag(own, obj.flags) if obj.flags and "_value_" in obj.attrs else own
     found, sure = class_lookup(obj.cls, name)
     if found is not None:
         value = bound(it, found, obj, obj.cls, site)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.values import Class, Native, NativeClass, Value
+from auditor.values import Class, Mapping, Native, NativeClass, Value, text_of
 
 OBJECT = NativeClass("object", closed=True)
 
@@ -53,3 +53,15 @@ def unread_base(cls: Value) -> Value | None:
     return next(
         (c for c in mro(cls) if not isinstance(c, Class) and not (isinstance(c, NativeClass) and c.closed)), None
     )
+
+
+def fields_of(cls: Class) -> dict[str, Value | None]:
+    """Annotated names with their defaults, bases first."""
+    out: dict[str, Value | None] = {}
+    for c in reversed(mro(cls)):
+        if isinstance(c, Class) and isinstance(names := c.env.names.get("__annotations__"), Mapping):
+            for key, annotation in names.entries.values():
+                name = text_of(key)
+                if name and "ClassVar" not in (text_of(annotation) or ""):
+                    out[name] = c.env.names.get(name)
+    return out

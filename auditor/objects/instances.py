@@ -5,14 +5,24 @@ from __future__ import annotations
 from auditor.interpreter import Interpreter
 from auditor.joins import union
 from auditor.objects.classes import METACLASS
-from auditor.objects.inheritance import class_lookup, mro, unread_base
+from auditor.objects.inheritance import class_lookup, fields_of, mro, unread_base
 from auditor.places import Site
 from auditor.roles import words
-from auditor.values import Args, Class, Const, Function, Instance, Mapping, Native, NativeClass, Unknown, Value, text_of
+from auditor.values import Args, Class, Const, Function, Instance, Native, NativeClass, Unknown, Value
 
 
 def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
-    """What a call of a class gives."""
+    """What a call of a class gives. Where options have chosen the class, all that it makes depends on them."""
+    if not cls.flags:
+        return _made(it, cls, args, site)
+    saved, it.conditions = it.conditions, it.conditions | cls.flags
+    try:
+        return _made(it, cls, args, site)
+    finally:
+        it.conditions = saved
+
+
+def _made(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | None) -> Value:
     new, _ = class_lookup(cls, "__new__")
     if isinstance(new, Native):
         made = it.call(new, Args([cls, *args.pos], args.kw, args.more), site)
@@ -41,18 +51,6 @@ def instantiate(it: Interpreter, cls: Class | NativeClass, args: Args, site: Sit
         if base is not None and not isinstance(base, NativeClass):
             obj.payload = args
     return obj
-
-
-def fields_of(cls: Class) -> dict[str, Value | None]:
-    """Annotated names with their defaults, bases first."""
-    out: dict[str, Value | None] = {}
-    for c in reversed(mro(cls)):
-        if isinstance(c, Class) and isinstance(names := c.env.names.get("__annotations__"), Mapping):
-            for key, annotation in names.entries.values():
-                name = text_of(key)
-                if name and "ClassVar" not in (text_of(annotation) or ""):
-                    out[name] = c.env.names.get(name)
-    return out
 
 
 def _decides_rows(name: str) -> bool:

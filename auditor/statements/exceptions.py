@@ -13,6 +13,7 @@ from auditor.heap import Contents
 from auditor.interpreter import Attempt, ExitSignal, Frame, Interpreter, RaiseSignal, Signal
 from auditor.objects.inheritance import mro
 from auditor.statements.assignments import assign
+from auditor.syntax import names
 from auditor.values import Args, Class, External, Instance, NativeClass, Seq, Unknown, Value
 
 
@@ -48,7 +49,7 @@ def exception_name(value: Value) -> str:
 
 def try_(it: Interpreter, node: cst.Try, frame: Frame) -> Signal:
     depth = len(it.heap.frames)
-    attempt = Attempt(depth)
+    attempt = Attempt(depth, _tries_an_import(node))
     known = len(it.assumed.made)
     it.maybe_raised.append(attempt)
     it.heap.open()
@@ -123,6 +124,10 @@ def _run_handler(it: Interpreter, handler: cst.ExceptHandler, error: RaiseSignal
 
 
 _OF_IMPORTS = {"ImportError", "ModuleNotFoundError"}
+
+
+def _tries_an_import(node: cst.Try) -> bool:
+    return any(h.type is not None and names(h.type) & _OF_IMPORTS for h in node.handlers)
 
 
 def _handlers_for(it: Interpreter, node: cst.Try, error: RaiseSignal, frame: Frame) -> list[cst.ExceptHandler]:

@@ -44,7 +44,7 @@ def _field(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Instance(FIELD, payload=args)
 
 
-def _replace(it: Interpreter, args: Args, site: Site | None) -> Value:
+def replaced(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = args.pos[0]
     if isinstance(obj, Instance):
         return Instance(obj.cls, {**obj.attrs, **args.kw}, obj.payload, obj.taint, places=obj.places, flags=obj.flags)
@@ -59,11 +59,14 @@ def _asdict(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _namespace(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Instance(NAMESPACE, dict(args.kw), places=(site,) if site else ())
+    return Instance(NAMESPACE, dict(args.kw), taint=args.more, places=(site,) if site else ())
 
 
 NAMESPACE = NativeClass(
-    "types.SimpleNamespace", {"__new__": lambda it, args, site: _namespace(it, Args([], args.kw), site)}
+    "types.SimpleNamespace",
+    {"__new__": lambda it, args, site: _namespace(it, Args([], args.kw, args.more), site)},
+    (OBJECT,),
+    closed=True,
 )
 
 
@@ -88,7 +91,7 @@ def _enum_call(it: Interpreter, args: Args, site: Site | None) -> Value:
             if not isinstance(member, Instance) or member.cls is not cls:
                 continue
             if operators.truth(operators.compare("==", member.attrs["value"], value)):
-                return member
+                return it.tag(member, value.flags)
     return operators.unknown_from("a member of an enumeration that is not known", "", value)
 
 
@@ -138,7 +141,7 @@ NAMED_TUPLE = NativeClass(
         "__init_subclass__": _named_tuple_class,
         "__iter__": _named_tuple_iter,
         "__getitem__": _named_tuple_item,
-        "_replace": _replace,
+        "_replace": replaced,
         "_asdict": _asdict,
     },
     (OBJECT,),
@@ -161,7 +164,7 @@ NATIVES: dict[str, Value] = {
     "typing.TYPE_CHECKING": Const(False),
     "dataclasses.dataclass": Native("dataclass", _dataclass),
     "dataclasses.field": Native("field", _field),
-    "dataclasses.replace": Native("replace", _replace),
+    "dataclasses.replace": Native("replace", replaced),
     "dataclasses.asdict": Native("asdict", _asdict),
     "types.SimpleNamespace": NAMESPACE,
     "types.MethodType": Native("MethodType", _method_type),

@@ -78,6 +78,31 @@ def plain_value(data: Any, depth: int = 0, site: Site | None = None) -> Value:
 
 
 def _json_loads(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`json.load` and `json.loads`; a hook makes of each object what it likes, from the inner ones outwards."""
+    found, hook = (
+        _json(it, Args(args.pos[:1] or [args.kw.get("s", args.kw.get("fp", NONE))]), site),
+        args.kw.get("object_hook"),
+    )
+    if args.more is not None or not _PLAINLY.issuperset(args.kw):
+        return operators.unknown_from("JSON that is read by functions of the script", "dict", found, name="json")
+    return found if hook is None or hook is NONE else _hooked(it, found, hook, site)
+
+
+_PLAINLY = frozenset({"s", "fp", "object_hook", "strict"})
+
+
+def _hooked(it: Interpreter, value: Value, hook: Value, site: Site | None) -> Value:
+    if isinstance(value, Seq):
+        items = [_hooked(it, i, hook, site) for i in value.items]
+        return Seq(value.kind, items, value.rest, places=value.places, flags=value.flags)
+    if not isinstance(value, Mapping):
+        return value
+    entries = {k: (name, _hooked(it, v, hook, site)) for k, (name, v) in value.entries.items()}
+    inner = Mapping(entries, value.rest, places=value.places, flags=value.flags)
+    return it.call(hook, Args([inner]), site)
+
+
+def _json(it: Interpreter, args: Args, site: Site | None) -> Value:
     text = args.pos[0]
     document = loaded(it, text, site)
     if document is not None:

@@ -7,9 +7,10 @@ import shlex
 
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
-from auditor.interpreter import ExitSignal, Interpreter
+from auditor.interpreter import ExitSignal, Handler, Interpreter
 from auditor.loader import FILE_PREFIX
 from auditor.places import Site
+from auditor.stdlib.options.parsing import command_line
 from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Unknown, Value, text_of
 
 
@@ -39,10 +40,16 @@ def _command(it: Interpreter, args: Args, site: Site | None) -> Value:
 COMPLETED = NativeClass("subprocess.CompletedProcess", {"check_returncode": lambda it, args, site: NONE})
 
 
-def _run_path(it: Interpreter, args: Args, site: Site | None) -> Value:
-    path = format_value(args.pos[0], "", None)
-    it.sinks.script(path.removeprefix(FILE_PREFIX), tuple(it.argv), site)
-    return Unknown("the names of a script that was run", "run_path()", "dict", places=(site,) if site else ())
+def _run(*before: str) -> Handler:
+    """`runpy.run_path` and `run_module`: the script runs with what is in `sys.argv` then."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        name = format_value(args.pos[0], "", None)
+        words = command_line(it)
+        it.sinks.command(("python", *before, name, *(["*"] if words is None else words)), site, it.conditions)
+        return Unknown("the names of a script that was run", "run_path()", "dict", places=(site,) if site else ())
+
+    return run
 
 
 def _search(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -91,7 +98,8 @@ NATIVES: dict[str, Value] = {
     "subprocess.check_output": Native("subprocess.check_output", _command),
     "subprocess.Popen": Native("subprocess.Popen", _command),
     "os.system": Native("os.system", _command),
-    "runpy.run_path": Native("run_path", _run_path),
+    "runpy.run_path": Native("run_path", _run()),
+    "runpy.run_module": Native("run_module", _run("-m")),
     "sys.path": Instance(SYS_PATH),
     "sys.executable": Const("python"),
     "sys.platform": Const("darwin"),

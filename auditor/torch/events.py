@@ -60,7 +60,7 @@ class Events:
     A Python number that is made of a dimension or of a tensor is then a constant, and a branch on one is taken once.
 
     `layers`: the layers of a model whose `forward` is not read have run. `alone` is where attention saw the rows of the
-    query only; None once it has seen others.
+    query only; None once it has seen others. `hidden_cache` says which cache a model was handed that nobody can read.
 
     `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
     and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
@@ -76,6 +76,7 @@ class Events:
     experts: list[Site] = field(default_factory=list)
     layers: bool = False
     alone: Site | None = None
+    hidden_cache: Unknown | None = None
     _cached: bool = False
     symbolic: bool = False
     started: int = field(default_factory=serial)
@@ -150,7 +151,8 @@ class Events:
         whole = (key is None or _covers(key)) and is_layer(target)
         placed = _is_placed(target.base, value)
         own = not placed and isinstance(value, Tensor) and (value.base is target.base or target.base.tag in value.tags)
-        wraps = wraps or (own and whole and isinstance(value, Tensor) and MOVED in value.tags)
+        layers = whole or _of_first_axis(key)
+        wraps = wraps or (own and layers and isinstance(value, Tensor) and MOVED in value.tags)
         unclear = unclear or _unclear(target, key, value, whole)
         if not unclear and not whole and _rounded(key):
             unclear = "is written at a position that was rounded"
@@ -364,6 +366,13 @@ def wraps_at(key: Value | None) -> bool:
             return False
     dim = getattr(key, "dim", None)
     return bool(dim is not None and getattr(dim, "remainder", False))
+
+
+def _of_first_axis(key: Value | None) -> bool:
+    """Whether an item assignment writes all that is under some indices of the first axis: `x[i:j] = y`."""
+    if isinstance(key, Seq) and key.kind == "tuple":
+        return all(map(_covers, key.items[1:]))
+    return key is not None and not isinstance(key, Tensor)
 
 
 def _covers(key: Value) -> bool:

@@ -13,7 +13,21 @@ from auditor.objects.inheritance import class_lookup
 from auditor.places import Site
 from auditor.torch.modules import HOOKS, children
 from auditor.torch.tensors import size, unknown_tensor
-from auditor.values import NONE, Args, Class, Const, Function, Instance, Mapping, Seq, Tensor, Unknown, Value, text_of
+from auditor.values import (
+    NONE,
+    Args,
+    Class,
+    Const,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+    text_of,
+)
 
 SET = "(set)"
 """The attribute of a part that holds the names of the parts that a script has put into it."""
@@ -86,12 +100,26 @@ def _changed(part: Instance, prefix: str, seen: set[int]) -> Iterator[tuple[str,
 
 
 def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unknown, site: Site | None) -> None:
-    """Call the `update` of a cache that the script defines, as each attention layer does."""
-    if it.events is None or not isinstance(cache, Instance) or not isinstance(cache.cls, Class) or like.shape is None:
+    """Call the `update` of a cache that the script defines, as each attention layer does.
+
+    What another cache does with its rows is not seen. Without one, attention sees the rows that go in and no others.
+    """
+    if it.events is None or site is None:
         return
-    update, _ = class_lookup(cache.cls, "update")
+    if cache is None or (isinstance(cache, Const) and cache.value is None):
+        it.events.attended(site, True)
+        return
+    it.events.attended(site, False)
+    if isinstance(cache, (Seq, Tensor)):
+        return
+    cls = cache.cls if isinstance(cache, Instance) else None
+    update = class_lookup(cls, "update")[0] if isinstance(cls, Class) else None
+    if not isinstance(update, Function):
+        named = f"`{cache.dotted}`" if isinstance(cache, ExternalObject) else "the cache that the model is given"
+        it.events.hidden_cache = Unknown(f"{named} is not read", places=cache.places or (site,))
+        return
     heads, width = size(config.child(".num_key_value_heads")), size(config.child(".head_dim"))
-    if not isinstance(update, Function) or heads is None or width is None or len(like.shape) < 2:
+    if heads is None or width is None or like.shape is None or len(like.shape) < 2:
         return
     rows = Tensor((like.shape[0], heads, like.shape[-2], width), "float32", tags=like.tags)
     at = Tensor((like.shape[-2],), "int64", tags=like.tags)

@@ -52,6 +52,21 @@ WAYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "json, load": ("c.json", JSON, 'with open("c.json", "r") as f:\n    cfg = json.load(f)', 'cfg["static"]'),
     "json, loads": ("c.json", JSON, 'cfg = json.loads(open("c.json").read())', 'cfg["static"]'),
+    "json, as objects": (
+        "c.json",
+        JSON,
+        "from types import SimpleNamespace\n"
+        'cfg = json.load(open("c.json"), object_hook=lambda d: SimpleNamespace(**d))',
+        "cfg.static",
+    ),
+    "json, by an option that opens it": (
+        "c.json",
+        JSON,
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        'parser.add_argument("--config", type=argparse.FileType("r"), default="c.json")\n'
+        "cfg = json.load(parser.parse_args().config)",
+        'cfg["static"]',
+    ),
     "toml": (
         "c.toml",
         TOML,
@@ -89,6 +104,22 @@ def test_a_file_of_the_tree_decides(tmp_path: Path, name: str) -> None:
 def test_without_the_file_nobody_knows(tmp_path: Path, name: str) -> None:
     _, _, read, flag = WAYS[name]
     assert str(judge(graph_of(scan_text(tmp_path, {"export.py": script(read, flag)})).facts).verdict) == "unresolved"
+
+
+@pytest.mark.parametrize(
+    ("hook", "says"),
+    [
+        ("object_hook=lambda d: {**d, 'static': True}", STATIC),
+        ("object_hook=dict", DYNAMIC),
+        ("object_pairs_hook=dict", ""),
+        ("parse_constant=print", ""),
+        ("**elsewhere.settings()", ""),
+    ],
+)
+def test_functions_that_json_is_read_by(tmp_path: Path, hook: str, says: str) -> None:
+    read = f'import elsewhere\ncfg = json.load(open("c.json"), {hook})'
+    found = said(tmp_path, script(read), c_json=JSON.format("false"))
+    assert found.says() == says if says else str(found.verdict) == "unresolved"
 
 
 READ = 'import yaml\ncfg = yaml.safe_load(open("conf/c.yaml"))'

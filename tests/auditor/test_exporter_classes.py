@@ -75,3 +75,27 @@ def test_a_class_that_cannot_be_made(tmp_path: Path) -> None:
 def test_methods_without_an_export_are_not_evaluated(tmp_path: Path) -> None:
     script = KNOWS + "\n    def other(self):\n        raise SystemExit\n"
     assert judge(graph_of(scan_text(tmp_path, {"export.py": script})).facts).verdict == "eligible"
+
+
+MIXIN = mutate(
+    KNOWS,
+    ("class Converter:\n", "class Mixin:\n    width = 1\n\n"),
+    ("RangeDim(1, 64)", "RangeDim(1, self.width) if self.width > 1 else 1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("below", "says"),
+    [
+        ("class Wide(Mixin, unittest.TestCase):\n    width = 64\n", ["eligible"]),
+        ("class Middle(Mixin):\n    width = 8\n\n\nclass Wide(Middle):\n    width = 64\n", ["eligible"]),
+        (
+            "class Step(Mixin):\n    pass\n\n\nclass Wide(Mixin):\n    width = 64\n",
+            ["eligible", "out by static-query"],
+        ),
+        ("class Other(unittest.TestCase):\n    width = 64\n", ["out by static-query"]),
+    ],
+)
+def test_a_mixin_exports_as_the_classes_that_have_it(tmp_path: Path, below: str, says: list[str]) -> None:
+    result = scan_text(tmp_path, {"export.py": f"import unittest\n{MIXIN}\n\n{below}"})
+    assert sorted(judge(g.facts).says() for g in result.graphs) == says

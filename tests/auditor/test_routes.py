@@ -623,6 +623,48 @@ def test_a_module_that_a_library_has_elsewhere_is_named(tmp_path: Path) -> None:
     assert "--library" not in message
 
 
+EITHER = mutate(
+    MOVED,
+    (
+        "from kit.export.rows import keep\n",
+        "try:\n    from kit.export.rows import keep\nexcept ImportError:\n    from kit.rows import keep\n",
+    ),
+)
+
+
+@pytest.mark.parametrize("folder", ["kit", "kit/export"])
+@pytest.mark.parametrize(("body", "says"), [("x", "eligible"), ("x[:, -1:]", LAST)])
+def test_a_script_that_is_made_for_two_versions_of_a_library(tmp_path: Path, folder: str, body: str, says: str) -> None:
+    library = tmp_path / "lib"
+    write(
+        library,
+        {"kit/__init__.py": "", f"{folder}/__init__.py": "", f"{folder}/rows.py": f"def keep(x):\n    return {body}\n"},
+    )
+    (graph,) = default_graphs(scan_text(tmp_path / "repo", {"export.py": EITHER}, libraries=(library,)))
+    assert judge(graph.facts).says() == says
+
+
+def test_an_import_that_may_fail_for_another_reason(tmp_path: Path) -> None:
+    """What no library has may be there when the script runs: neither way is taken for the other."""
+    library = tmp_path / "lib"
+    write(library, {"kit/__init__.py": "", "kit/other.py": "def keep(x):\n    return x\n"})
+    script = mutate(EITHER, ("from kit.rows import", "from kit.other import"))
+    (graph,) = default_graphs(scan_text(tmp_path / "repo", {"export.py": script}, libraries=(library,)))
+    assert str(judge(graph.facts).verdict) == "unresolved"
+    keep = (
+        "    def keep(self, x):\n        try:\n            return kit.export.rows.keep(x)\n"
+        "        except ValueError:\n            return x\n\n"
+    )
+    caught = mutate(
+        MOVED,
+        ("from kit.export.rows import keep\n", "import kit\n"),
+        ("keep(self.norm(x))", "self.keep(self.norm(x))"),
+        ("    def forward(self, input_ids", keep + "    def forward(self, input_ids"),
+    )
+    (graph,) = default_graphs(scan_text(tmp_path / "caught", {"export.py": caught}, libraries=(library,)))
+    assert str(judge(graph.facts).verdict) == "unresolved"
+
+
 def test_a_module_that_no_library_has_is_asked_for(tmp_path: Path) -> None:
     message = judged(tmp_path, MOVED).reasons[0].message
     assert "`kit`" in message

@@ -20,6 +20,7 @@ from auditor.values import (
     Const,
     External,
     Instance,
+    Native,
     NativeClass,
     Seq,
     Unknown,
@@ -196,12 +197,25 @@ PARSER.methods |= {
     "print_usage": lambda it, args, site: NONE,
     "format_help": lambda it, args, site: Const(""),
 }
+
+
+def _file_type(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`FileType("r")`: a type that opens the file which the word names."""
+    mode = args.pos[:1] or ([args.kw["mode"]] if "mode" in args.kw else [])
+
+    def opened(it: Interpreter, given: Args, site: Site | None) -> Value:
+        return it.call(it.loader.builtins["open"], Args([*given.pos[:1], *mode]), site)
+
+    return Native("FileType", opened)
+
+
 SUBPARSERS = NativeClass("argparse._SubParsersAction", {"add_parser": _add_parser})
 ACTION = NativeClass("argparse.Action", {"__init__": _action})
 NATIVES: dict[str, Value] = {
     "argparse.ArgumentParser": PARSER,
     "argparse.Namespace": NAMESPACE,
     "argparse.Action": ACTION,
+    "argparse.FileType": Native("FileType", _file_type),
     "argparse.SUPPRESS": Const(argparse.SUPPRESS),
     "argparse.REMAINDER": Const(argparse.REMAINDER),
     "argparse.OPTIONAL": Const(argparse.OPTIONAL),

@@ -66,8 +66,8 @@ class Option:
 
     @property
     def kind(self) -> str:
-        """`switch` (store_true and the like), `choice`, or `value`."""
-        if self.action in ("store_true", "store_false", "boolean"):
+        """`switch` (takes no word of its own: store_true and the like), `choice`, or `value`."""
+        if self.action in ("store_true", "store_false", "boolean", "store_const"):
             return "switch"
         return "choice" if self.choices else "value"
 

@@ -19,7 +19,7 @@ PARSER = NativeClass("argparse.ArgumentParser")
 """Its methods are in `argparse_model`, which puts them in."""
 NAMESPACE: NativeClass = NativeClass(
     "argparse.Namespace",
-    {"__new__": lambda it, args, site: Instance(NAMESPACE, dict(args.kw))},
+    {"__new__": lambda it, args, site: Instance(NAMESPACE, dict(args.kw), taint=args.more)},
     (OBJECT,),
     closed=True,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from auditor.interpreter import Handler, Interpreter
-from auditor.joins import present, union
+from auditor.joins import Absent, present, union
 from auditor.objects.inheritance import unread_base
 from auditor.places import Site
 from auditor.torch.nn.module import is_module, self_of
@@ -38,7 +38,9 @@ def children(obj: Instance) -> Iterator[tuple[str, Value]]:
                 yield ("*" if starred else str(n)), one
     elif isinstance(obj.payload, Mapping):
         for key, v in obj.payload.entries.values():
-            yield text_of(key) or "*", v
+            for one in v.options if isinstance(v, Union) else (v,):
+                if not isinstance(one, Absent):
+                    yield text_of(key) or "*", one
     for name, v in obj.attrs.items():
         if is_module(v):
             yield name, v
@@ -114,6 +116,8 @@ def _buffer_rows(obj: Instance) -> list[tuple[str, Tensor]]:
 def _unread_part(obj: Instance) -> Unknown | None:
     """Set when a part of the module may have buffers that were not seen; the layers of torch have none."""
     for _, m in walk(obj):
+        if isinstance(m.payload, (Seq, Mapping)) and m.payload.rest is not None:
+            return m.payload.rest
         base = unread_base(m.cls)
         if m.taint is not None or (base is not None and not isinstance(base, NativeClass)):
             return m.taint or _open(obj)

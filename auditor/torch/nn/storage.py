@@ -22,6 +22,8 @@ def _register(role: str) -> Handler:
             return it.call(it.loader.builtins["setattr"], Args([obj, given_name, value]), site)
         if name is None or not name.strip("*"):
             return NONE
+        if role and isinstance(value, Unknown):
+            value = Tensor(None, reason=value, places=value.places, flags=value.flags)
         if isinstance(value, Tensor) and role:
             given, value = value, replace(named_storage(value, name, role), places=(site,) if site else ())
             value = positions.counter(value, name) if role == "buffer" else value

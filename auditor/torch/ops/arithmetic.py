@@ -8,6 +8,7 @@ from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import placing, rows, shapes, shared_positions
+from auditor.torch.ops.op import first
 from auditor.torch.ops.products import is_parameter, matmul
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, is_scalar, result, tagged, unknown_tensor
@@ -47,6 +48,12 @@ def _with_length(it: Interpreter, made: Value, args: Args, site: Site | None) ->
     if other is not None and type(other) in _LENGTHS and isinstance(made, Tensor) and args.pos:
         return shared_positions.with_number(it.events, made, args.pos[0], other, site)
     return made
+
+
+def added_to(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`addmm(t, a, b)` and `baddbmm(t, a, b)`: t + a @ b, each with a factor."""
+    product = matmul(it, Args([args.get(1, "mat1", "batch1") or NONE, args.get(2, "mat2", "batch2") or NONE]), site)
+    return added(it, Args([first(args), product]), site)
 
 
 def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -13,7 +13,7 @@ from auditor.torch.masks import first_rows
 from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, number
+from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, altered, number
 from auditor.values.tags import ONE_PLACE, WRAPS
 
 
@@ -77,6 +77,33 @@ def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
     ):
         made.cuts = (*made.cuts, site) if site is not None else made.cuts
     return rows.along(it, made, t, args.get(1, "dim"))
+
+
+def take_along(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`take_along_dim(t, indices, dim)`: the index is first made as large as the tensor along all other axes."""
+    t, index, axis = first(args), as_tensor(args.get(1, "indices") or NONE), integer(args.get(2, "dim"))
+    if t.shape is None or index is None or index.shape is None or axis is None or len(t.shape) != len(index.shape):
+        return unknown_tensor("take_along_dim() with an index that is not known", site, t)
+    axis = shapes.normal(axis, len(t.shape))
+    whole = shapes.broadcast([t.shape, index.shape])
+    wide = altered(index, shape=shapes.replace(whole, axis, index.shape[axis]))
+    return gather(it, Args([t, Const(axis), wide]), site)
+
+
+def tensor_split(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`tensor_split(t, parts or positions, dim)`: positions may count from the end."""
+    t, given = first(args), args.get(1, "indices_or_sections", "indices", "sections") or NONE
+    axis = integer(args.get(2, "dim"), 0)
+    if not isinstance(given, Seq):
+        return chunk(it, Args([t, given, Const(axis)]), site)
+    at = [size(i) for i in given.items]
+    if t.shape is None or axis is None or not given.exact or any(p is None for p in at):
+        return _unknown_parts(t, Seq("tuple", [NONE, *given.items], given.rest), site)
+    axis = shapes.normal(axis, len(t.shape))
+    whole = t.shape[axis]
+    ends = [dims.add(whole, p) if isinstance(p, int) and p < 0 else p for p in at if p is not None]
+    lengths = [dims.sub(b, a) for a, b in zip([0, *ends], [*ends, whole], strict=True)]
+    return Seq("tuple", [_part(t, axis, n, site) for n in lengths])
 
 
 def split(it: Interpreter, args: Args, site: Site | None) -> Value:
