@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.assumptions import Assumptions
 from auditor.dims import Atom, Dim
 from auditor.interpreter import ExitSignal, Interpreter, RaiseSignal
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.roles import is_state_name, role_by_name
 from auditor.rounds import Parts
 from auditor.torch import positions
@@ -64,9 +64,7 @@ def evaluate(
     events = Events(example, symbolic=rows)
     if not isinstance(module, Instance):
         reason = (
-            module
-            if isinstance(module, Unknown)
-            else Unknown("the exported module is not known", places=(site,) if site else ())
+            module if isinstance(module, Unknown) else Unknown("the exported module is not known", places=here(site))
         )
         return Outcome((), events, reason)
     keywords = {i.name: (i.tensor if i.tensor is not None else i.value) for i in inputs}
@@ -83,9 +81,9 @@ def evaluate(
         outputs = tuple(named_outputs(it, result, site))
         _left_behind(it, events, site)
     except ExitSignal:
-        return Outcome((), events, Unknown("`forward` ends the process", places=(site,) if site else ()))
+        return Outcome((), events, Unknown("`forward` ends the process", places=here(site)))
     except RaiseSignal as error:
-        where = (error.value.places if error.value is not None else ()) or ((site,) if site else ())
+        where = (error.value.places if error.value is not None else ()) or here(site)
         detail = f" ({error.value.reason})" if isinstance(error.value, Unknown) else ""
         return Outcome((), events, Unknown(f"`forward` raises {error.kind}{detail} with these inputs", places=where))
     finally:
@@ -111,7 +109,7 @@ def _left_behind(it: Interpreter, events: Events, site: Site | None) -> None:
         for (name, old), (_, new) in _changed(_slots(before), _slots(obj.snapshot())):
             if isinstance(old, Tensor) and not (old.base is not None and old.base.role == "buffer"):
                 found = [t for t in parts(new) if t is not old and (t.base is None or t.base is not old.base)]
-                where = (found[0].places if found else ()) or ((site,) if site else ())
+                where = (found[0].places if found else ()) or here(site)
                 if found and where:
                     events.kept(name, where[-1])
 

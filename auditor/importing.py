@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.modules import ModuleSource
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.sources import Unreadable
 from auditor.values import Args, Const, External, Module, Unknown, Value
 
@@ -194,5 +194,5 @@ def module_attribute(it: Interpreter, module: Module, name: str, site: Site | No
     if name in ("__doc__", "__spec__", "__path__", "__dict__"):
         return Unknown(f"`{name}` of a module", name, "str" if name == "__doc__" else "")
     if module.source.stars:
-        return Unknown(f"a name from `import *` in {module.source.file.path}", name, places=(site,) if site else ())
+        return Unknown(f"a name from `import *` in {module.source.file.path}", name, places=here(site))
     raise RaiseSignal("AttributeError")

@@ -18,7 +18,7 @@ from auditor.heap import Contents, Heap, current
 from auditor.joins import decided_by, guarded, join_all, join_contents
 from auditor.modules import Statement
 from auditor.operators import truth
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.registries import Choices
 from auditor.rounds import Rounds
 from auditor.values import (
@@ -185,7 +185,7 @@ class Interpreter:
         """Count a step; True when the run has used up its budget (from then on calls give unknowns)."""
         self.steps += 1
         if self.steps - self.renewed_at > self.max_steps and self.exhausted is None:
-            self.exhausted = Unknown(f"more than {self.max_steps} steps of evaluation", places=(site,) if site else ())
+            self.exhausted = Unknown(f"more than {self.max_steps} steps of evaluation", places=here(site))
         return self.exhausted is not None
 
     def apart(self) -> Bounds:
@@ -380,7 +380,7 @@ class Interpreter:
         self.meaning.set(self, obj, name, value, site)
 
     def text(self, value: str, site: Site | None = None) -> Const:
-        return Const(value, places=(site,) if site else ())
+        return Const(value, places=here(site))
 
 
 Handler = Callable[[Interpreter, Args, "Site | None"], Value]

@@ -26,7 +26,7 @@ from auditor.frameworks import (
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
 from auditor.loader import Loader
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.seen import Seen
 from auditor.sources import Sources
 from auditor.torch import layers, library, methods, modules, transformers
@@ -35,7 +35,7 @@ from auditor.values import Args, ExternalObject, Native, Value
 
 def _holder(dotted: str) -> Native:
     def make(it: Interpreter, args: Args, site: Site | None) -> Value:
-        return ExternalObject(dotted, args, places=(site,) if site else ())
+        return ExternalObject(dotted, args, places=here(site))
 
     return Native(dotted, make)
 

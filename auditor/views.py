@@ -8,7 +8,7 @@ from auditor.containers.entries import put
 from auditor.interpreter import Interpreter
 from auditor.joins import union
 from auditor.objects.inheritance import OBJECT, mro
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch.nn.module import is_module
 from auditor.values import (
     NONE,
@@ -91,9 +91,9 @@ def _set_unnamed(it: Interpreter, obj: Value, value: Value, site: Site | None) -
     if isinstance(obj, Instance):
         kind = "data" if is_record(obj, value) else ""
         reason = "an attribute was set under a name that is not known"
-        spoil_attributes(it, obj, Unknown(reason, kind=kind, places=(site,) if site else ()))
+        spoil_attributes(it, obj, Unknown(reason, kind=kind, places=here(site)))
     else:
-        it.poison = Unknown("a name of a module was set that is not known", places=(site,) if site else ())
+        it.poison = Unknown("a name of a module was set that is not known", places=here(site))
 
 
 def _update(it: Interpreter, args: Args, site: Site | None) -> Value:

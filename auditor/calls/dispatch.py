@@ -7,7 +7,7 @@ from auditor.calls.functions import call_function
 from auditor.calls.unread import unread
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.objects.instances import instantiate
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch.modules import call_module, is_module
 from auditor.torch.ops.writes import filled_in
 from auditor.torch.rows import overwritten
@@ -56,7 +56,7 @@ def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Val
             if method is not None:
                 return call(it, method, args, site)
         case Const(value=None):
-            raise RaiseSignal("TypeError", Unknown("None is called", places=(site,) if site else ()))
+            raise RaiseSignal("TypeError", Unknown("None is called", places=here(site)))
     return unread(it, function, args, site)
 
 
@@ -70,7 +70,7 @@ def _native(it: Interpreter, function: Native, args: Args, site: Site | None) ->
     except (IndexError, KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
         return Unknown(
             f"`{function.name}` could not be evaluated with these arguments ({type(error).__name__})",
-            places=(site,) if site else (),
+            places=here(site),
         )
 
 
@@ -88,5 +88,5 @@ def _call_instance(it: Interpreter, obj: Instance, args: Args, site: Site | None
     try:
         method = it.get(obj, "__call__", site)
     except RaiseSignal:
-        return Unknown("an object that is not callable is called", places=(site,) if site else ())
+        return Unknown("an object that is not callable is called", places=here(site))
     return it.call(method, args, site)

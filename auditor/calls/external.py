@@ -7,7 +7,7 @@ import sys
 from auditor.calls.effects import handed, spoil, spoil_settings
 from auditor.calls.unread import says_it_patches, unread
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch.modules import find_module, kept_module, unknown_module
 from auditor.values import Args, External, ExternalObject, Unknown, Value, merge_flags
 
@@ -30,36 +30,34 @@ def call_external(it: Interpreter, function: External, args: Args, site: Site | 
             f"`{dotted}()` is known at run time only",
             f"{last}()",
             "data",
-            places=(site,) if site else (),
+            places=here(site),
             flags=merge_flags(args.all()),
         )
     if dotted in loader.harmless or top in loader.harmless:
         return _opaque(dotted, args, site, "unread")
     if top in sys.stdlib_module_names:
-        handed(it, args, Unknown(f"`{dotted}` may run what it receives", places=(site,) if site else ()))
+        handed(it, args, Unknown(f"`{dotted}` may run what it receives", places=here(site)))
         return _opaque(dotted, args, site, "")
     if last[:1].isupper() and not dotted.startswith("torch.ops.") and find_module(args) is None:
-        return ExternalObject(
-            dotted, args, places=function.places or ((site,) if site else ()), flags=merge_flags(args.all())
-        )
+        return ExternalObject(dotted, args, places=function.places or here(site), flags=merge_flags(args.all()))
     missing = loader.why_unread(dotted)
-    cause = Unknown(missing, places=function.places or ((site,) if site else ()))
+    cause = Unknown(missing, places=function.places or here(site))
     spoil(it, args, cause)
     spoil_settings(it, dotted, args, cause)
     it.may_raise("Exception")
     if it.events is None and says_it_patches(dotted, args):
-        it.poison = it.poison or Unknown(f"{missing}, and may replace what layers call", places=(site,) if site else ())
-    return unread(it, Unknown(missing, dotted, places=function.places or ((site,) if site else ())), args, site)
+        it.poison = it.poison or Unknown(f"{missing}, and may replace what layers call", places=here(site))
+    return unread(it, Unknown(missing, dotted, places=function.places or here(site)), args, site)
 
 
 def _opaque(dotted: str, args: Args, site: Site | None, kind: str) -> Value:
     last = dotted.rsplit(".", 1)[-1]
     if last[:1].isupper() and not last.endswith("()"):
-        return ExternalObject(dotted, args, places=(site,) if site else (), flags=merge_flags(args.all()))
+        return ExternalObject(dotted, args, places=here(site), flags=merge_flags(args.all()))
     return Unknown(
         f"`{dotted}()` is known at run time only",
         f"{dotted}()",
         kind,
-        places=(site,) if site else (),
+        places=here(site),
         flags=merge_flags(args.all()),
     )

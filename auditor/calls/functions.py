@@ -9,7 +9,7 @@ import libcst as cst
 from auditor.calls.parameters import bind, receiver
 from auditor.interpreter import MAX_DEPTH, Frame, Interpreter, RaiseSignal, Return
 from auditor.joins import join_all, maybe_absent
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.stdlib.managers import manager_of
 from auditor.syntax import yields
 from auditor.values import NONE, Args, Const, Env, Function, Mapping, Seq, Unknown, Value, key_of
@@ -65,7 +65,7 @@ def _run(it: Interpreter, f: Function, args: Args, site: Site | None) -> Value:
     # recursion from inside loops of unknown length doubles at every level: two levels show what there is to see
     if it.depth >= MAX_DEPTH or depth >= _MAX_RECURSION or (it.unknown_loops and depth >= 2):
         reason = f"`{f.name}` calls itself too deeply" if depth >= _MAX_RECURSION else "calls nest too deeply"
-        return Unknown(reason, places=(site,) if site else ())
+        return Unknown(reason, places=here(site))
     assert f.site is not None
     env = Env(parent=f.env)
     frame = Frame(env, f.site.statement, it.loader.module_of(f.env), f, receiver(f, args))

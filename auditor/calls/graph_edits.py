@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.values import Args, Const, External, Native, Seq, Unknown, Value
 
 GRAPHS = frozenset(f"`{name}` of an exported program" for name in ("graph", "graph_module"))
@@ -72,5 +72,5 @@ def _of_graph(v: Value) -> TypeGuard[Unknown]:
 
 
 def _poisoned(it: Interpreter, site: Site | None) -> None:
-    places = (site,) if site is not None else ()
+    places = here(site)
     it.poison = it.poison or Unknown("the graph of an exported program is edited", places=places)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from auditor.calls.effects import hand, taint
 from auditor.calls.graph_edits import operated
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.roles import words
 from auditor.torch import last_row
 from auditor.values import Args, Bound, Function, Seq, Tensor, Union, Unknown, Value, merge_flags
@@ -26,7 +26,7 @@ def unread(it: Interpreter, function: Value, args: Args, site: Site | None) -> U
         else getattr(function, "dotted", "") or "a value"
     )
     reason = function.reason if isinstance(function, Unknown) else f"the call to `{name}` cannot be read"
-    places = function.places if isinstance(function, Unknown) and function.places else ((site,) if site else ())
+    places = function.places if isinstance(function, Unknown) and function.places else here(site)
     reads = isinstance(function, Unknown) and function.kind == "data" and name.rpartition(".")[2] in _READS
     result = Unknown(
         reason, f"{name}()", "data" if reads else "", places=places, flags=merge_flags([function, *args.all()])

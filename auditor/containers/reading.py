@@ -7,7 +7,7 @@ from auditor.assumptions import way_to
 from auditor.containers.entries import put
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import maybe_absent, present, union
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch import last_row
 from auditor.torch.indexing import index_tensor
 from auditor.values import (
@@ -36,7 +36,7 @@ from auditor.values import (
 
 def make_slice(lower: Value, upper: Value, step: Value, site: Site | None = None) -> Seq:
     """What `lower:upper:step` is as a value."""
-    return Seq("slice", [lower, upper, step], places=(site,) if site else ())
+    return Seq("slice", [lower, upper, step], places=here(site))
 
 
 def get_item(it: Interpreter, obj: Value, key: Value, site: Site) -> Value:

@@ -64,11 +64,7 @@ _POSITIONS = {"query": 0, "key": 1, "value": 2, "g": 3, "beta": 4, "initial_stat
 def _like(args: Args, name: str, site: Site | None) -> Value:
     value = args.kw.get(name) or args.get(_POSITIONS.get(name, 0))
     t = as_tensor(value) if value is not None else None
-    return (
-        result(t.shape, *args.pos, *args.kw.values(), site=None)
-        if t is not None
-        else unknown_tensor(f"no `{name}`", site)
-    )
+    return result(t.shape, *args.pos, *args.kw.values()) if t is not None else unknown_tensor(f"no `{name}`", site)
 
 
 NATIVES = _layers()

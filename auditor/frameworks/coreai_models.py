@@ -12,7 +12,7 @@ from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import export_program
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.sinks import Export
 from auditor.torch.tensors import size
 from auditor.values import NONE, Args, Const, Instance, Mapping, Native, NativeClass, Seq, Tensor, Value
@@ -63,7 +63,7 @@ def _create(it: Interpreter, args: Args, site: Site | None) -> Value:
     for name in ("num_hidden_layers", "", "num_key_value_heads", "max_position_embeddings", "head_dim"):
         shape.append(size(it.get(config, name, site)) if name else 1)
     known = tuple(s for s in shape if s is not None)
-    one = Tensor(known if len(known) == len(shape) else None, "float16", places=(site,) if site else ())
+    one = Tensor(known if len(known) == len(shape) else None, "float16", places=here(site))
     return Seq("tuple", [one, one])
 
 

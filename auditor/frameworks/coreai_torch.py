@@ -11,7 +11,7 @@ from auditor.interpreter import Interpreter
 from auditor.joins import Absent
 from auditor.objects.inheritance import OBJECT
 from auditor.operators import truth
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.roles import is_cache_name, query_rank
 from auditor.sinks import Export
 from auditor.torch.tensors import size
@@ -33,7 +33,7 @@ from rules.facts import Fact, GraphFacts, Query
 
 
 def _new(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Instance(CONVERTER, payload=Staged(), places=(site,) if site else ())
+    return Instance(CONVERTER, payload=Staged(), places=here(site))
 
 
 def _add_exported_program(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -44,7 +44,7 @@ def _add_exported_program(it: Interpreter, args: Args, site: Site | None) -> Val
 def _add_pytorch_module(it: Interpreter, args: Args, site: Site | None) -> Value:
     model, function = args.get(1, "model") or NONE, args.kw.get("export_fn")
     if function is None:
-        program: Value = Unknown("the module is exported without an `export_fn`", places=(site,) if site else ())
+        program: Value = Unknown("the module is exported without an `export_fn`", places=here(site))
     else:
         program = it.call(function, Args([model]), site)
     return _stage(it, args, program, site)
@@ -63,7 +63,7 @@ def _register_lowering(it: Interpreter, args: Args, site: Site | None) -> Value:
     converter, name = args.pos[0], text_of(args.get(1, "qualified_name") or NONE)
     override = args.get(2, "allow_override")
     if override is not None and truth(override) is not False and (name or "aten::").startswith("aten::"):
-        cause = Unknown(f"the lowering of `{name or '?'}` is replaced", places=(site,) if site else ())
+        cause = Unknown(f"the lowering of `{name or '?'}` is replaced", places=here(site))
         it.poison = it.poison or cause
         if isinstance(converter, Instance) and isinstance(converter.payload, Staged):
             converter.payload.changed(cause)
@@ -74,11 +74,11 @@ def _to_coreai(it: Interpreter, args: Args, site: Site | None) -> Value:
     converter = args.pos[0]
     staged = converter.payload if isinstance(converter, Instance) else None
     changed = converter.taint if isinstance(converter, Instance) else None
-    return Instance(PROGRAM, payload=staged, taint=changed, places=(site,) if site else ())
+    return Instance(PROGRAM, payload=staged, taint=changed, places=here(site))
 
 
 def _from_mlir(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Instance(PROGRAM, payload=_authored(it, site), places=(site,) if site else ())
+    return Instance(PROGRAM, payload=_authored(it, site), places=here(site))
 
 
 def _author(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -154,7 +154,7 @@ def quiet(it: Interpreter, args: Args, site: Site | None) -> Value:
     def call(it: Interpreter, inner: Args, site: Site | None) -> Value:
         code = (v.cls if isinstance(v, Instance) else v for v in inner.all())
         if any(isinstance(c, (Function, Class)) for c in code) and isinstance(obj, Instance):
-            cause = Unknown(f"`{name}` is given code of the script", places=(site,) if site else ())
+            cause = Unknown(f"`{name}` is given code of the script", places=here(site))
             it.heap.touch(obj)
             obj.taint = obj.taint or cause
             if isinstance(obj.payload, Staged):

@@ -21,7 +21,7 @@ from auditor.graph_facts.declaration import Declaration, Declared, Dimension, na
 from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.roles import role_by_name
 from auditor.sinks import Export
 from auditor.torch.tensors import size
@@ -380,15 +380,15 @@ def _reopened(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`MLModel(spec)`: the model whose protobuf it is."""
     spec = args.get(1, "model")
     if isinstance(spec, Instance) and spec.cls is SPEC:
-        return Instance(MODEL, payload=spec.payload, places=(site,) if site else ())
-    return Unknown("a converted model is opened", "MLModel()", places=(site,) if site else ())
+        return Instance(MODEL, payload=spec.payload, places=here(site))
+    return Unknown("a converted model is opened", "MLModel()", places=here(site))
 
 
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[1]) or ""
     if name == "_spec" or name in _PROGRAM:
         return _spec(it, args, site)
-    return Unknown(f"`{name}` of a converted model", f"MLModel.{name}", places=(site,) if site else ())
+    return Unknown(f"`{name}` of a converted model", f"MLModel.{name}", places=here(site))
 
 
 MODEL = NativeClass(

@@ -9,7 +9,7 @@ from auditor.expressions.text import format_value
 from auditor.frameworks.exports import Staged, exported
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.values import (
     NONE,
     Args,
@@ -122,7 +122,7 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Unknown("an attribute of an ExecuTorch program", "program", places=(site,) if site else ())
+    return Unknown("an attribute of an ExecuTorch program", "program", places=here(site))
 
 
 EDGE = NativeClass(

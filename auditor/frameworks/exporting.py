@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.sinks import Export
 from auditor.values import Args, Const, Mapping, Native, Unknown, Value, text_of
 from rules.facts import GraphFacts
@@ -20,7 +20,7 @@ def _function(name: str, only: str = "") -> Native:
         if site is not None and (not only or args.more is not None or any(_may_say(only, v) for v in _given(args))):
             facts = GraphFacts.unknown(reason, site.place("export call"))
             it.export(Export(site, tuple(it.stack), "*", facts, "", it.conditions))
-        return Unknown(reason, f"{name}()", places=(site,) if site else ())
+        return Unknown(reason, f"{name}()", places=here(site))
 
     return Native(name, call)
 

@@ -16,7 +16,7 @@ from auditor.frameworks.tables import tables
 from auditor.interpreter import Frame, Interpreter
 from auditor.loader import LOWERING_SET
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.roles import words
 from auditor.syntax import parts
 from auditor.values import (
@@ -82,7 +82,7 @@ def _replaced(it: Interpreter, function: Value, alias: list[str], site: Site | N
         bad = ["nothing that is seen"]
     if bad:
         reason = f"the lowering of `{alias[0] or name}` is replaced by one that builds {bad[0]}"
-        it.poison = it.poison or Unknown(reason, "register_torch_op", places=(site,) if site else ())
+        it.poison = it.poison or Unknown(reason, "register_torch_op", places=here(site))
 
 
 def _built(it: Interpreter, function: Function, seen: set[int]) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _known(it: Interpreter, given: Value, site: Site | None) -> None:
     name = text_of(given)
     if name not in tables().passes:
         reason = f"`{name or 'a pass'}` is no pass of coremltools: what it makes of the program is not followed"
-        it.poison = it.poison or Unknown(reason, "pass", places=(site,) if site else ())
+        it.poison = it.poison or Unknown(reason, "pass", places=here(site))
 
 
 def _pipeline(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -144,7 +144,7 @@ def _pipeline(it: Interpreter, args: Args, site: Site | None) -> Value:
     given = args.get(1, "pass_names")
     if given is not None and site is not None:
         _all(it, given, site)
-    return Instance(PIPELINE, places=(site,) if site else ())
+    return Instance(PIPELINE, places=here(site))
 
 
 def _all(it: Interpreter, given: Value, site: Site) -> None:
@@ -178,7 +178,7 @@ def _own_pass(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`@register_pass(namespace, override=False)`: one that replaces a pass of coremltools runs without being named."""
     if "override" in args.kw and operators.truth(args.kw["override"]) is not False:
         reason = "a pass of coremltools is replaced: what the script's own makes of the program is not followed"
-        it.poison = it.poison or Unknown(reason, "register_pass", places=(site,) if site else ())
+        it.poison = it.poison or Unknown(reason, "register_pass", places=here(site))
     return Native("register_pass", lambda it, inner, site: inner.pos[0])
 
 

@@ -13,7 +13,7 @@ from auditor.frameworks.torch_export import parameter_names
 from auditor.graph_facts.declaration import Declared
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch.tensors import size
 from auditor.values import NONE, Args, Function, Instance, Native, NativeClass, Seq, Tensor, Unknown, Value
 
@@ -27,7 +27,7 @@ class Specified:
 
 
 def _forward(it: Interpreter, args: Args, site: Site | None) -> Value:
-    places = args.pos[0].places or ((site,) if site is not None else ())
+    places = args.pos[0].places or here(site)
     return Unknown("what a program computes that is written op by op is not followed", "mb.program", places=places)
 
 
@@ -43,7 +43,7 @@ def _program(it: Interpreter, args: Args, site: Site | None) -> Value:
     def decorate(it: Interpreter, inner: Args, where: Site | None) -> Value:
         function = inner.get(0, "main_block")
         names = tuple(parameter_names(function)) if isinstance(function, Function) else ()
-        places = (site,) if site is not None else ()
+        places = here(site)
         specs = iterate(it, given, site) if site is not None else Seq("list", [], Unknown("unread specifications"))
         return Instance(PROGRAM, payload=Specified(names, specs), places=places)
 
@@ -79,7 +79,7 @@ def _tensor(it: Interpreter, spec: Value, site: Site) -> Value:
 
 def _stablehlo(it: Interpreter, args: Args, site: Site | None) -> Value:
     what = "the program comes from StableHLO, and what its JAX function computes is not followed"
-    return Unknown(what, "stablehlo_coreml.convert()", places=(site,) if site is not None else ())
+    return Unknown(what, "stablehlo_coreml.convert()", places=here(site))
 
 
 _BUILDERS = ("coremltools.converters.mil.Builder", "coremltools.converters.mil.mil.Builder")

@@ -12,7 +12,7 @@ from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.stdlib.copies import copied
 from auditor.values import (
     MAX_OPTIONS,
@@ -41,7 +41,7 @@ from auditor.values import (
 def _dim(it: Interpreter, args: Args, site: Site | None) -> Value:
     given = args.pos[1:]
     attrs = dict(zip(("name", "min", "max"), given, strict=False)) | args.kw
-    return Instance(DIM, attrs, places=(site,) if site else (), flags=merge_flags(args.all()))
+    return Instance(DIM, attrs, places=here(site), flags=merge_flags(args.all()))
 
 
 def _derived(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -114,7 +114,7 @@ def export_program(
     program = Program(traced, tuple(inputs), dynamic, more or unknown, site)
     if more is not None and 1 < len(sets) <= MAX_OPTIONS:
         program = replace(program, sets=tuple((tuple(one), rest or unknown) for one, rest in sets))
-    return Instance(EXPORTED, {}, program, places=(site,) if site else ())
+    return Instance(EXPORTED, {}, program, places=here(site))
 
 
 def _options(given: Value | None) -> tuple[Value | None, ...]:
@@ -185,7 +185,7 @@ def _decomposed(it: Interpreter, args: Args, site: Site | None) -> Value:
     made += list(table.assigned.values()) if isinstance(table, Unknown) else []
     own = next((v for v in made if isinstance(v, Function)), None)
     if own is not None and isinstance(program, Instance):
-        places = (site,) if site is not None else ()
+        places = here(site)
         it.heap.touch(program)
         program.taint = program.taint or Unknown(f"`{own.name}` says what becomes of an operator", places=places)
     return program
@@ -200,7 +200,7 @@ def _module(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[1]) or ""
-    return Unknown(f"`{name}` of an exported program", f"ExportedProgram.{name}", places=(site,) if site else ())
+    return Unknown(f"`{name}` of an exported program", f"ExportedProgram.{name}", places=here(site))
 
 
 EXPORTED = NativeClass(
@@ -280,7 +280,7 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _load(it: Interpreter, args: Args, site: Site | None) -> Value:
-    what = Unknown("a program that is read from a file", "torch.export.load()", places=(site,) if site else ())
+    what = Unknown("a program that is read from a file", "torch.export.load()", places=here(site))
     return kept(it, args.get(0, "f"), what)
 
 

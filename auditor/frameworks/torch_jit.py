@@ -7,7 +7,7 @@ from collections.abc import Mapping as Table
 from auditor.calls.unread import unread
 from auditor.frameworks.torch_export import bind_inputs, keep, kept
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch.modules import TRACED_WITH, is_module, kept_module
 from auditor.values import (
     NONE,
@@ -37,7 +37,7 @@ def _trace_module(it: Interpreter, args: Args, site: Site | None) -> Value:
     inputs = args.get(1, "inputs")
     found = inputs.get("forward") if isinstance(inputs, Mapping) else None
     if isinstance(inputs, Mapping) and found is None:
-        what = Unknown("another method than `forward` is traced", "trace_module()", places=(site,) if site else ())
+        what = Unknown("another method than `forward` is traced", "trace_module()", places=here(site))
         return unread(it, what, args, site)
     return _recorded(it, args, found or NONE, NONE, site)
 
@@ -49,7 +49,7 @@ def _recorded(it: Interpreter, args: Args, positional: Value, keywords: Value, s
         given = args.get(0, "func", "mod")
         if isinstance(given, Unknown):
             return unread(it, given, args, site)
-        what = Unknown("a function is traced that is no module", "torch.jit.trace", places=(site,) if site else ())
+        what = Unknown("a function is traced that is no module", "torch.jit.trace", places=here(site))
         return unread(it, what, args, site)
     it.captured += 1
     for one in getattr(module, "options", (module,)):
@@ -74,9 +74,7 @@ def _script(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _not_read(args: Args, site: Site | None) -> Unknown:
-    return Unknown(
-        "what is scripted cannot be read", "script", places=(site,) if site else (), flags=merge_flags(args.pos)
-    )
+    return Unknown("what is scripted cannot be read", "script", places=here(site), flags=merge_flags(args.pos))
 
 
 def traced_with(it: Interpreter, module: Value, site: Site) -> Table[str, Value] | None:
@@ -106,7 +104,7 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _load(it: Interpreter, args: Args, site: Site | None) -> Value:
-    what = Unknown("a traced module that is read from a file", "torch.jit.load()", places=(site,) if site else ())
+    what = Unknown("a traced module that is read from a file", "torch.jit.load()", places=here(site))
     return kept(it, args.get(0, "f"), what)
 
 

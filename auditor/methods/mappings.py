@@ -9,7 +9,7 @@ from auditor.containers.reading import ZERO, get_item
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.joins import join_all, maybe_absent, options_present, present, union
 from auditor.methods.items import ITEMS
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.values import NONE, TRUE, Args, Const, Mapping, Native, Seq, Star, Unknown, Value, key_of
 
 
@@ -99,7 +99,7 @@ def _update(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = _map(args)
     it.heap.touch(obj)
     if isinstance(obj.missing, Native) and obj.missing.name == ZERO:
-        obj.rest = obj.rest or Unknown("counts that were added", places=(site,) if site else ())
+        obj.rest = obj.rest or Unknown("counts that were added", places=here(site))
         return NONE
     for other in args.pos[1:]:
         update_mapping(it, obj, other)

@@ -8,7 +8,7 @@ from auditor.containers.entries import unique
 from auditor.containers.iteration import iterate
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.methods.items import ITEMS
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.values import NONE, Args, Const, Seq, Star, Unknown, Value, key_of
 
 
@@ -57,9 +57,7 @@ def _insert(it: Interpreter, args: Args, site: Site | None) -> Value:
     if isinstance(where, Const) and isinstance(where.value, int) and obj.exact:
         obj.items.insert(where.value, it.tag(args.pos[2]))
     else:
-        obj.rest = obj.rest or Unknown(
-            "an item was inserted at a position that is not known", places=(site,) if site else ()
-        )
+        obj.rest = obj.rest or Unknown("an item was inserted at a position that is not known", places=here(site))
     return NONE
 
 
@@ -73,9 +71,7 @@ def _pop(it: Interpreter, args: Args, site: Site | None) -> Value:
         if -len(obj.items) <= where.value < len(obj.items):
             return obj.items.pop(where.value)
         raise RaiseSignal("IndexError")
-    obj.rest = obj.rest or Unknown(
-        "an item was removed from a sequence that is not known", places=(site,) if site else ()
-    )
+    obj.rest = obj.rest or Unknown("an item was removed from a sequence that is not known", places=here(site))
     return obj.rest.child("[pop]")
 
 
@@ -93,7 +89,7 @@ def _remove(it: Interpreter, args: Args, site: Site | None) -> Value:
         if obj.exact and obj.kind != "set":
             raise RaiseSignal("ValueError")
         return NONE
-    obj.rest = obj.rest or Unknown("an item was removed that is not known", places=(site,) if site else ())
+    obj.rest = obj.rest or Unknown("an item was removed that is not known", places=here(site))
     return NONE
 
 

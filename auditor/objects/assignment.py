@@ -7,7 +7,7 @@ from functools import partial
 from auditor.calls.graph_edits import edited
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import class_lookup
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.values import (
     Args,
     Bound,
@@ -34,7 +34,7 @@ _FUNCTION_INTERNALS = frozenset(
 def rewire(it: Interpreter, function: Function, name: str, site: Site | None) -> None:
     """From now on nobody knows what a call of the function gives."""
     reason = f"`{name}` of `{function.name}` is changed"
-    it.rewired[id(function)] = (function, Unknown(reason, function.name, "unread", places=(site,) if site else ()))
+    it.rewired[id(function)] = (function, Unknown(reason, function.name, "unread", places=here(site)))
 
 
 def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Site | None) -> None:
@@ -45,9 +45,9 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
                 it.fork([partial(set_attribute, it, o, name, value, site), lambda: None])
         case Instance() if name == "__class__":
             it.heap.touch(obj)
-            obj.taint = Unknown("the class of the object is replaced", places=(site,) if site else ())
+            obj.taint = Unknown("the class of the object is replaced", places=here(site))
         case NativeClass():
-            it.poison = Unknown(f"`{obj.name}.{name}` is replaced", places=(site,) if site else ())
+            it.poison = Unknown(f"`{obj.name}.{name}` is replaced", places=here(site))
         case Instance():
             found, _ = class_lookup(obj.cls, name)
             if isinstance(found, Function) and found.kind == "property" and found.setter is not None:
@@ -64,7 +64,7 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             obj.attrs[name] = value
         case Class():
             if name == "__bases__":
-                it.poison = Unknown(f"the bases of `{obj.name}` are replaced", places=(site,) if site else ())
+                it.poison = Unknown(f"the bases of `{obj.name}` are replaced", places=here(site))
             it.heap.touch(obj.env)
             obj.env.names[name] = value
         case Module():
@@ -89,6 +89,6 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             elif isinstance(value, Tensor) and value.shape is not None:
                 obj.shape = value.shape
         case Native() if name in _FUNCTION_INTERNALS:
-            it.poison = it.poison or Unknown(f"`{name}` of `{obj.name}` is set", places=(site,) if site else ())
+            it.poison = it.poison or Unknown(f"`{name}` of `{obj.name}` is set", places=here(site))
         case External():
             it.loader.patch_external(it, f"{obj.dotted}.{name}", value)

@@ -8,7 +8,7 @@ from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import Absent, guarded, join_all, maybe_absent, options_present, union_of
 from auditor.objects.assignment import rewire
 from auditor.objects.inheritance import OBJECT, class_lookup, mro, unread_base
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch.modules import is_module
 from auditor.values import (
     NONE,
@@ -45,7 +45,7 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
         case Unknown():
             return obj.child(f".{name}")
         case External():
-            return it.loader.external(f"{obj.dotted}.{name}", obj.places or ((site,) if site else ()))
+            return it.loader.external(f"{obj.dotted}.{name}", obj.places or here(site))
         case Tensor():
             return it.meaning.tensor_attribute(it, obj, name, site)
         case Union():
@@ -71,7 +71,7 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
                 return found_
             if obj is OBJECT and name == "__setattr__":
                 return Native("setattr", _set_raw)
-            return Unknown(f"`{obj.name}.{name}` is not known", f"{obj.name}.{name}", places=(site,) if site else ())
+            return Unknown(f"`{obj.name}.{name}` is not known", f"{obj.name}.{name}", places=here(site))
         case Bound(function=External(dotted=dotted)):
             return Bound(External(f"{dotted}.{name}", places=obj.places), obj.receiver)
         case Bound(function=f):
@@ -168,7 +168,7 @@ def _instance_attribute(it: Interpreter, obj: Instance, name: str, site: Site | 
         it.heap.touch(obj)
         obj.attrs[name] = value
         return value
-    raise RaiseSignal("AttributeError", Unknown(f"no attribute `{name}`", places=(site,) if site else ()))
+    raise RaiseSignal("AttributeError", Unknown(f"no attribute `{name}`", places=here(site)))
 
 
 def _hidden(obj: Instance, name: str, value: Value) -> Value:
@@ -190,14 +190,14 @@ def _of_unread_base(base: Value | None, name: str, site: Site | None) -> Unknown
         if isinstance(base, Unknown)
         else f"`{name}` of the class `{dotted}`, whose source is not among those read, is not known"
     )
-    places = base.places if base is not None and base.places else ((site,) if site else ())
+    places = base.places if base is not None and base.places else here(site)
     return Unknown(reason, f"{dotted}.{name}", places=places)
 
 
 def _super_attribute(it: Interpreter, obj: Super, name: str, site: Site | None) -> Value:
     cls = _class_of(obj.receiver)
     if cls is None:
-        return Unknown("super() of a value that is not known", name, places=(site,) if site else ())
+        return Unknown("super() of a value that is not known", name, places=here(site))
     found, sure = class_lookup(cls, name, after=obj.owner)
     if found is not None:
         return bound(it, found, obj.receiver, cls, site)

@@ -6,7 +6,7 @@ from auditor.interpreter import Interpreter
 from auditor.joins import union
 from auditor.objects.classes import METACLASS
 from auditor.objects.inheritance import class_lookup, fields_of, mro, unread_base
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.roles import words
 from auditor.values import Args, Class, Const, Function, Instance, Native, NativeClass, Unknown, Value
 
@@ -32,9 +32,9 @@ def _made(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | No
             if init is not None:
                 it.call(init, Args([made, *args.pos], args.kw, args.more), site)
         return made
-    obj = Instance(cls, places=(site,) if site else (), flags=it.conditions)
+    obj = Instance(cls, places=here(site), flags=it.conditions)
     if isinstance(new, Function):
-        obj.taint = Unknown(f"`__new__` of `{cls.name}` is not evaluated", places=(site,) if site else ())
+        obj.taint = Unknown(f"`__new__` of `{cls.name}` is not evaluated", places=here(site))
     else:
         obj.taint = next((c for c in mro(cls) if isinstance(c, Unknown) and c.name == METACLASS), None)
     if isinstance(cls, Class) and cls.dataclass_fields and "__init__" not in cls.env.names:
@@ -82,8 +82,6 @@ def _fill_fields(it: Interpreter, obj: Instance, cls: Class, args: Args, site: S
             obj.attrs[name] = default
         else:
             reason = f"nothing says what `{name}` of `{cls.name}` is"
-            obj.attrs[name] = (
-                args.more.child(f".{name}") if args.more else Unknown(reason, name, places=(site,) if site else ())
-            )
+            obj.attrs[name] = args.more.child(f".{name}") if args.more else Unknown(reason, name, places=here(site))
         if open_ and args.more is not None and default is not None and name in obj.attrs:
             obj.attrs[name] = union([args.more.child(f".{name}"), obj.attrs[name]])

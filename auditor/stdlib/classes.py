@@ -7,7 +7,7 @@ from auditor.containers.iteration import iterate
 from auditor.containers.reading import get_item
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.values import (
     NONE,
     Args,
@@ -59,7 +59,7 @@ def _asdict(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _namespace(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Instance(NAMESPACE, dict(args.kw), taint=args.more, places=(site,) if site else ())
+    return Instance(NAMESPACE, dict(args.kw), taint=args.more, places=here(site))
 
 
 NAMESPACE = NativeClass(

@@ -7,7 +7,7 @@ from auditor.containers.entries import put
 from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.values import (
     NONE,
     Args,
@@ -126,7 +126,7 @@ def _conf_load(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = format_value(given, "", None) if given is not None else "*"
     found = documents.find(it, name)
     if found is None:
-        return Unknown(f"the file `{name}` is read at run time", "config", "data", places=(site,) if site else ())
+        return Unknown(f"the file `{name}` is read at run time", "config", "data", places=here(site))
     return wrapped(documents.parsed(*found, given.flags if given is not None else frozenset()))
 
 

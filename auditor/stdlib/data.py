@@ -13,7 +13,7 @@ from auditor.containers.entries import put, update_mapping
 from auditor.containers.iteration import iterate
 from auditor.containers.reading import ZERO
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.stdlib.configurations import loaded
 from auditor.values import (
     NONE,
@@ -63,7 +63,7 @@ def _math(name: str, function: Callable[..., Any]) -> Native:
 
 def plain_value(data: Any, depth: int = 0, site: Site | None = None) -> Value:
     """Plain Python data (from JSON, TOML, YAML) as a value."""
-    places = (site,) if site else ()
+    places = here(site)
     if depth > 32:
         return Unknown("data nested too deeply", places=places)
     if isinstance(data, dict):
@@ -124,7 +124,7 @@ def _ordered_dict(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _defaultdict(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = Mapping(places=(site,) if site else ())
+    made = Mapping(places=here(site))
     for a in args.pos[1:]:
         update_mapping(it, made, a)
     for name, value in args.kw.items():
@@ -135,7 +135,7 @@ def _defaultdict(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _counter(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = Mapping(missing=Native(ZERO, lambda it, args, site: Const(0)), places=(site,) if site else ())
+    made = Mapping(missing=Native(ZERO, lambda it, args, site: Const(0)), places=here(site))
     for a in args.pos:
         if isinstance(a, Mapping):
             update_mapping(it, made, a)
@@ -163,7 +163,7 @@ def _deque(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _time(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Unknown("the time is known at run time only", "time", "float", places=(site,) if site else ())
+    return Unknown("the time is known at run time only", "time", "float", places=here(site))
 
 
 _NAMES = builtin_names()

@@ -8,7 +8,7 @@ from auditor import operators
 from auditor.containers.entries import put
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT, fields_of, mro
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.stdlib.classes import FIELD, replaced
 from auditor.values import NONE, Args, Class, Const, Instance, Mapping, Native, NativeClass, Unknown, Value
 
@@ -46,14 +46,14 @@ def _field(*positional: str) -> Native:
         if isinstance(default, Const) and default.value is ...:
             del given["default"]
         if not _ELSEWHERE.isdisjoint(given):
-            return Unknown("a field whose values a function makes", "field", places=(site,) if site else ())
+            return Unknown("a field whose values a function makes", "field", places=here(site))
         return Instance(FIELD, payload=Args([], given))
 
     return Native("field", run)
 
 
 def _factory(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Unknown("a default that is made for each object", "Factory", places=(site,) if site else ())
+    return Unknown("a default that is made for each object", "Factory", places=here(site))
 
 
 _CHANGES = re.compile(r"[Vv]alidator|model_post_init|computed_field|model_config|\bclass Config\b|\balias")
@@ -89,7 +89,7 @@ def _dump(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _unread(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Unknown("what a method of a model gives", "BaseModel", places=(site,) if site else ())
+    return Unknown("what a method of a model gives", "BaseModel", places=here(site))
 
 
 _METHODS = (

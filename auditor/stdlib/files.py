@@ -9,7 +9,7 @@ from auditor import documents, operators
 from auditor.expressions.text import format_value
 from auditor.interpreter import Handler, Interpreter
 from auditor.joins import union
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.values import (
     NONE,
     TRUE,
@@ -95,7 +95,7 @@ def _relative(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _unknown(kind: str, what: str) -> Handler:
     def get(it: Interpreter, args: Args, site: Site | None) -> Value:
-        return Unknown(f"{what} `{path_text(args.pos[0])}`", f"{what}()", kind, places=(site,) if site else ())
+        return Unknown(f"{what} `{path_text(args.pos[0])}`", f"{what}()", kind, places=here(site))
 
     return get
 
@@ -238,7 +238,7 @@ def _split(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _environ(it: Interpreter, args: Args, site: Site | None) -> Value:
     default, name = args.get(1, "default"), text_of(args.pos[0]) or "*"
     reason = f"the environment variable `{name}` is known at run time only"
-    found = Unknown(reason, f"environ[{name}]", "str", places=(site,) if site else ())
+    found = Unknown(reason, f"environ[{name}]", "str", places=here(site))
     return union([found, default if default is not None else NONE])
 
 

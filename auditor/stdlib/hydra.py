@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from auditor import documents
 from auditor.interpreter import Interpreter
 from auditor.loader import FILE_PREFIX
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.stdlib.configurations import overridden, wrapped
 from auditor.values import Args, Const, Mapping, Native, Seq, Unknown, Value, is_given, text_of
 
@@ -57,7 +57,7 @@ def _composed(it: Interpreter, settings: Args, site: Site | None) -> Value:
         data = composer.file(primary, groups)
         return wrapped(overridden(data, [w for w in words if w.partition("=")[0] not in groups]))
     except _Beyond as error:
-        places = error.places or ((site,) if site is not None else ())
+        places = error.places or here(site)
         return Unknown(f"the configuration is not composed: {error}", "cfg", "data", places=places)
 
 

@@ -7,7 +7,7 @@ from auditor.importing import import_module
 from auditor.interpreter import Interpreter
 from auditor.loader import FILE_PREFIX
 from auditor.modules import SyntaxProblem
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.sources import Unreadable
 from auditor.values import NONE, Args, Instance, Native, NativeClass, Unknown, Value, text_of
 
@@ -15,9 +15,7 @@ from auditor.values import NONE, Args, Instance, Native, NativeClass, Unknown, V
 def _import_module(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[0])
     if name is None or "*" in name or site is None:
-        return Unknown(
-            "a module whose name is not known is imported", "import_module()", places=(site,) if site else ()
-        )
+        return Unknown("a module whose name is not known is imported", "import_module()", places=here(site))
     return import_module(it, name, None, site)
 
 
@@ -39,8 +37,8 @@ def _module_from_spec(it: Interpreter, args: Args, site: Site | None) -> Value:
         try:
             return it.loader.library_module(path[len(FILE_PREFIX) :])
         except (Unreadable, SyntaxProblem) as error:
-            return Unknown(f"the module at {path} could not be read: {error}", places=(site,) if site else ())
-    return Unknown(f"the module at `{path}` is not among the sources", "module", places=(site,) if site else ())
+            return Unknown(f"the module at {path} could not be read: {error}", places=here(site))
+    return Unknown(f"the module at `{path}` is not among the sources", "module", places=here(site))
 
 
 NATIVES: dict[str, Value] = {

@@ -8,7 +8,7 @@ from auditor import operators
 from auditor.containers.iteration import iterate
 from auditor.interpreter import Interpreter
 from auditor.loops import mapped
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.values import Args, Const, Native, Seq, Star, Unknown, Value
 
 
@@ -51,7 +51,7 @@ _ENDLESS = 64
 
 
 def _endless(items: list[Value], site: Site | None) -> Value:
-    rest = Unknown("an item of a sequence without end", places=(site,) if site else ())
+    rest = Unknown("an item of a sequence without end", places=here(site))
     return Seq("iterator", items, rest)
 
 

@@ -15,7 +15,7 @@ from auditor import operators
 from auditor.calls.parameters import bind, receiver
 from auditor.interpreter import Frame, Interpreter, RaiseSignal, Signal
 from auditor.objects.inheritance import OBJECT, class_lookup
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.syntax import contains_yield
 from auditor.values import (
     NONE,
@@ -63,7 +63,7 @@ def _enter(it: Interpreter, args: Args, site: Site | None) -> Value:
         return _first_half(it, function.node.body.body, frame, exits)
     except _Unfollowed:
         exits.clear()
-        places = (site,) if site is not None else ()
+        places = here(site)
         it.poison = Unknown(f"what `{function.name}` does around its `with` block cannot be followed", places=places)
         return it.poison
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.values import NONE, Args, Instance, Native, NativeClass, Unknown, Value, text_of
 
 
@@ -23,7 +23,7 @@ def _patched(it: Interpreter, args: Args, site: Site | None) -> Value:
     assert isinstance(patch, Instance)
     target, name, new = patch.payload
     if not (isinstance(target, Value) and isinstance(name, str) and isinstance(new, Value)):
-        it.poison = Unknown("something is replaced by a mock", "mock.patch", places=(site,) if site else ())
+        it.poison = Unknown("something is replaced by a mock", "mock.patch", places=here(site))
         return it.poison
     patch.attrs["(old)"] = it.get(target, name, site)
     it.set(target, name, new, site)

@@ -9,7 +9,7 @@ from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
 from auditor.interpreter import ExitSignal, Handler, Interpreter
 from auditor.loader import FILE_PREFIX
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.stdlib.options.parsing import command_line
 from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Unknown, Value, text_of
 
@@ -47,7 +47,7 @@ def _run(*before: str) -> Handler:
         name = format_value(args.pos[0], "", None)
         words = command_line(it)
         it.sinks.command(("python", *before, name, *(["*"] if words is None else words)), site, it.conditions)
-        return Unknown("the names of a script that was run", "run_path()", "dict", places=(site,) if site else ())
+        return Unknown("the names of a script that was run", "run_path()", "dict", places=here(site))
 
     return run
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from auditor import dims, operators
 from auditor.joins import union
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.roles import role_by_name
 from auditor.torch import shared_positions
 from auditor.torch.rows import has_rows, is_mask, root
@@ -101,7 +101,7 @@ class Events:
             self.baked.append((site, f"{what} makes a constant of {_told(value)} when the model is traced"))
         dim = value.dim if isinstance(value, Num) else None
         atom = dims.Atom(f"{what[:-1]}{dim or ''})" if what.endswith(")") else what, traced=True, minimum=0)
-        return Num(dims.symbol(atom), places=merge_places(value.places, (site,) if site else ()), flags=value.flags)
+        return Num(dims.symbol(atom), places=merge_places(value.places, here(site)), flags=value.flags)
 
     def compare(self, op: str, a: Value, b: Value) -> Value | None:
         """A comparison of dimensions as the trace has decided it; None where it can be decided for every call."""

@@ -108,7 +108,7 @@ def _linear(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Va
         out = weight.shape[0]
     if x is None or not x.shape or out is None:
         return unknown_tensor("a linear layer on a tensor that is not known", site, *((x,) if x is not None else ()))
-    made = result((*x.shape[:-1], out), x, site=None)
+    made = result((*x.shape[:-1], out), x)
     made.tags = made.tags - OWN
     return made
 
@@ -123,7 +123,7 @@ def _embedding(it: Interpreter, obj: Instance, args: Args, site: Site | None) ->
     ids, width = as_tensor(args.get(0, "input") or NONE), attribute(obj, "embedding_dim")
     if ids is None or ids.shape is None or width is None:
         return unknown_tensor("an embedding of a tensor that is not known", site, *((ids,) if ids is not None else ()))
-    made = result((*ids.shape, width), ids, site=None, dtype="float32")
+    made = result((*ids.shape, width), ids, dtype="float32")
     made.tags = made.tags - OWN - {TOKENS} | ids.tags & STANDING
     return positions.looked_up(made)
 
@@ -152,7 +152,7 @@ def _convolution(spatial: int, transposed: bool = False) -> Forward:
             shape: Shape = (*x.shape[: -spatial - 1], channels, *x.shape[-spatial:])
         else:
             shape = convolution.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed)
-        made = result(shape, x, site=None)
+        made = result(shape, x)
         made.tags = made.tags - STANDING
         return rows.convolved(made, x, kernel, site)
 
@@ -188,7 +188,7 @@ def _pool(spatial: int) -> Forward:
         stride = [k if s == 0 else s for k, s in zip(kernel, stride, strict=True)]
         channels, padding = x.shape[-spatial - 1], _each(obj, "padding", spatial, 0)
         shape = convolution.convolved_shape(x.shape, channels, kernel, stride, padding, [1] * spatial, False)
-        return rows.convolved(result(shape, x, site=None), x, kernel, site)
+        return rows.convolved(result(shape, x), x, kernel, site)
 
     return forward
 
@@ -208,7 +208,7 @@ def _attention(it: Interpreter, obj: Instance, args: Args, site: Site | None) ->
     q, k = as_tensor(args.get(0, "query") or NONE), as_tensor(args.get(1, "key") or NONE)
     out = unknown_tensor("attention", site)
     if q is not None:
-        out = rows.mixed(result(q.shape, *(a for a in args.pos if isinstance(a, Tensor)), site=None))
+        out = rows.mixed(result(q.shape, *(a for a in args.pos if isinstance(a, Tensor))))
         out = rows.blended(out, site, k is not None and any(map(dims.is_query, k.shape or ())))
     return Seq("tuple", [out, unknown_tensor("attention weights", site)])
 

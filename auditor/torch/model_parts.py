@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import present
 from auditor.objects.inheritance import class_lookup
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch.modules import HOOKS, children
 from auditor.torch.tensors import size, unknown_tensor
 from auditor.values import (
@@ -51,7 +51,7 @@ def replaced(it: Interpreter, hidden: Tensor, config: Unknown, site: Site | None
         else:
             continue
         if not _keeps(given, hidden):
-            return Unknown(f"`{dotted}`, which the model may call, is replaced", places=(site,) if site else ())
+            return Unknown(f"`{dotted}`, which the model may call, is replaced", places=here(site))
     return None
 
 

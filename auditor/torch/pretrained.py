@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch.modules import MODULE
 from auditor.values import NONE, Args, Method, NativeClass, Unknown, Value
 
@@ -19,12 +19,12 @@ def config(site: Site | None, it: Interpreter | None = None, args: Args | None =
             found = it.loader.checkpoints.config(format_value(given, "", None))
             if found is not None:
                 return found
-    return Unknown(CHECKPOINT, "config", "data", places=(site,) if site else ())
+    return Unknown(CHECKPOINT, "config", "data", places=here(site))
 
 
 def registered(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`AutoModel.register(config, cls)`: the class stays as it is; which one a checkpoint gives is not known then."""
-    places = (site,) if site is not None else ()
+    places = here(site)
     it.registered = it.registered or Unknown(
         "a class of its own is registered for checkpoints", "register", places=places
     )
@@ -41,7 +41,7 @@ def chosen(handler: Method) -> Method:
 
 
 def _generate(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Unknown("what a model generates", "generate()", places=(site,) if site is not None else ())
+    return Unknown("what a model generates", "generate()", places=here(site))
 
 
 GENERATES = NativeClass("transformers.GenerationMixin", {"generate": _generate}, (OBJECT,), closed=True)
@@ -56,7 +56,7 @@ def _own(it: Interpreter, args: Args, site: Site | None) -> Value:
     cls, given = args.pos[0], args.kw.get("config")
     if args.more is not None or not _LOADS.issuperset(args.kw) or len(args.pos) > 2:
         what = "settings of a model that its checkpoint is loaded with"
-        return Unknown(what, "from_pretrained", places=(site,) if site is not None else ())
+        return Unknown(what, "from_pretrained", places=here(site))
     named = Args(args.pos[1:2])
     return it.call(cls, Args([given if given is not None else config(site, it, named)]), site)
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from auditor import dims
 from auditor.dims import Dim, is_query
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch import positions, shared_positions
 from auditor.torch.masks import alike, coarse, scores_across
 from auditor.torch.shapes import Shape, normal
@@ -59,7 +59,7 @@ def blended(made: Tensor, site: Site | None, when: bool = True) -> Tensor:
     """Mark `made`: rows of the query are mixed in it, at `site`. Numbers do not count, unless they are the tokens."""
     if when and (TOKENS in made.tags or not made.dtype.startswith(_NUMBERS)):
         made.tags = made.tags | {BLENDED}
-        made.places = merge_places(made.places, (site,) if site is not None else ())
+        made.places = merge_places(made.places, here(site))
     return made
 
 

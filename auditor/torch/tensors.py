@@ -8,7 +8,7 @@ from auditor import dims
 from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch import shared_positions
 from auditor.torch.masks import still_unmasked
 from auditor.torch.shapes import Shape
@@ -82,7 +82,7 @@ def unknown_tensor(reason: str, site: Site | None, *sources: Value) -> Tensor:
     reasons = [s.reason for s in sources if isinstance(s, Tensor) and s.shape is None and s.reason is not None]
     first = next((r for r in reasons if r.kind != "data"), reasons[0] if reasons else None)
     unread = next((s for s in sources if isinstance(s, Unknown)), None)
-    cause = first or unread or Unknown(reason, places=(site,) if site else ())
+    cause = first or unread or Unknown(reason, places=here(site))
     return result(None, *sources, site=site, reason=cause)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch import layers, model_parts, shared_positions
 from auditor.torch.modules import MODULE, walk
 from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
@@ -38,7 +38,7 @@ def _config(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _configured(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`LlamaConfig(hidden_size=64)`: what is given is known, the rest is the library's."""
     given = args.kw
-    made = Unknown("the library's default configuration decides", "config", "data", places=(site,) if site else ())
+    made = Unknown("the library's default configuration decides", "config", "data", places=here(site))
     made.children.update({f".{name}": value for name, value in given.items()})
     return made
 
@@ -70,7 +70,7 @@ def _made(it: Interpreter, kind: str, **sizes: Value) -> Instance:
 def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A model without a head; one whose code comes with its checkpoint may be anything."""
     if args.more is not None or args.kw.get("trust_remote_code", FALSE) != FALSE:
-        return Unknown("the code of the model comes with its checkpoint", places=(site,) if site else ())
+        return Unknown("the code of the model comes with its checkpoint", places=here(site))
     cfg = _given(args, site)
     return Instance(BASE, {"config": cfg}, places=cfg.places)
 
@@ -159,7 +159,7 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     assert isinstance(obj, Instance)
     made = _part(it, obj, name)
     if made is None:
-        return Unknown(f"`{name}` of a Hugging Face model", f"model.{name}", places=(site,) if site else ())
+        return Unknown(f"`{name}` of a Hugging Face model", f"model.{name}", places=here(site))
     it.heap.touch(obj)
     made.places, made.taint = obj.places, obj.taint
     obj.attrs[name] = made
@@ -199,7 +199,7 @@ def _edited(it: Interpreter, args: Args, site: Site | None) -> Value:
     """Another layer is put among those of the model: which one a loop meets is not known any more."""
     obj = args.pos[0]
     assert isinstance(obj, Instance)
-    cause = Unknown("the layers of the model are edited", "layers", places=(site,) if site else ())
+    cause = Unknown("the layers of the model are edited", "layers", places=here(site))
     for _, part in list(walk(obj)):
         it.heap.touch(part)
         part.taint = part.taint or cause
@@ -215,11 +215,11 @@ def _count(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _unread(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Unknown("the forward of a part of a Hugging Face model", "forward", places=(site,) if site else ())
+    return Unknown("the forward of a part of a Hugging Face model", "forward", places=here(site))
 
 
 def _embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Unknown("the embeddings of a Hugging Face model", "embed_tokens", places=(site,) if site else ())
+    return Unknown("the embeddings of a Hugging Face model", "embed_tokens", places=here(site))
 
 
 def _set_part(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.objects.inheritance import OBJECT
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.stdlib.options.running import App, Command, given_words, known_texts, start_command
 from auditor.values import (
     NONE,
@@ -34,7 +34,7 @@ def _call(it: Interpreter, args: Args, site: Site | None) -> Value:
         return start_command(it, args.pos[0], given_words(it), site)
     words = known_texts(it, given, site)
     if words is None:
-        return Unknown("a command line that is put together at run time", "main()", places=(site,) if site else ())
+        return Unknown("a command line that is put together at run time", "main()", places=here(site))
     return start_command(it, args.pos[0], words, site)
 
 

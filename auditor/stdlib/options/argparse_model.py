@@ -9,7 +9,7 @@ import argparse
 
 from auditor.containers.iteration import iterate
 from auditor.interpreter import ExitSignal, Handler, Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.stdlib.options.option import OWN, Option, Parser
 from auditor.stdlib.options.option_values import default_value
 from auditor.stdlib.options.parsing import NAMESPACE, PARSER, command_line, parse_arguments
@@ -38,7 +38,7 @@ def _parser(args: Args) -> Parser:
 
 
 def _new(it: Interpreter, args: Args, site: Site | None) -> Value:
-    obj = Instance(PARSER, payload=Parser(), places=(site,) if site else ())
+    obj = Instance(PARSER, payload=Parser(), places=here(site))
     if not isinstance(args.pos[0], Class):  # else its `__init__` is run
         _init(it, Args([obj, *args.pos[1:]], args.kw, args.more), site)
     return obj
@@ -137,7 +137,7 @@ def _parse(known_only: bool) -> Handler:
         parser = _parser(args)
         argv = _argv(it, given, site)
         if argv is None:
-            return Unknown("the command line is put together at run time", "args", places=(site,) if site else ())
+            return Unknown("the command line is put together at run time", "args", places=here(site))
         namespace, rest = parse_arguments(it, parser, argv, args.get(2, "namespace"))
         if known_only:
             return Seq("tuple", [namespace, Seq("list", [Const(r) for r in rest])])
@@ -164,7 +164,7 @@ def _hidden(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`parser._actions`: what `add_argument` gave, in order."""
     if text_of(args.pos[1]) == "_actions":
         return Seq("list", [o.handle for o in _parser(args).options if o.handle is not None])
-    return Unknown("a part of a parser", f"ArgumentParser.{text_of(args.pos[1])}", places=(site,) if site else ())
+    return Unknown("a part of a parser", f"ArgumentParser.{text_of(args.pos[1])}", places=here(site))
 
 
 _ACTION = ("option_strings", "dest", "nargs", "const", "default", "type", "choices", "required", "help", "metavar")

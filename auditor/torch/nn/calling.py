@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.objects.inheritance import class_lookup, unread_base
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch import last_row
 from auditor.torch.nn.module import self_of
 from auditor.values import NONE, Args, Instance, Native, Seq, Unknown, Value, is_none
@@ -68,9 +68,9 @@ def _forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> V
     except RaiseSignal:
         base = unread_base(obj.cls)
         reason = getattr(base, "reason", "") or "a module without a `forward` that could be read"
-        return Unknown(reason, "forward()", "unread", places=(site,) if site else ())
+        return Unknown(reason, "forward()", "unread", places=here(site))
     if isinstance(forward, Unknown):
-        return Unknown(forward.reason, "forward()", "unread", places=forward.places or ((site,) if site else ()))
+        return Unknown(forward.reason, "forward()", "unread", places=forward.places or here(site))
     result = it.call(forward, args, site)
     if isinstance(result, Unknown) and not result.kind:
         given = result

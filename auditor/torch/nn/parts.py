@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from auditor.interpreter import Handler, Interpreter
 from auditor.joins import Absent, present, union
 from auditor.objects.inheritance import unread_base
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch.nn.module import is_module, self_of
 from auditor.torch.pairs import named_pair
 from auditor.values import (
@@ -150,16 +150,12 @@ def _load_state_dict(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _get_submodule(it: Interpreter, args: Args, site: Site | None) -> Value:
     path = text_of(args.pos[1])
     if path is None:
-        return Unknown("a sub-module whose name is not known", "get_submodule()", places=(site,) if site else ())
+        return Unknown("a sub-module whose name is not known", "get_submodule()", places=here(site))
     found: list[Value] = [args.pos[0]]
     for part in path.split(".") if path else ():
         found = [c for o in found if isinstance(o, Instance) for n, c in children(o) if n == part or "*" in (n, part)]
 
-    return (
-        union(found)
-        if found
-        else Unknown(f"no sub-module `{path}` was seen", "get_submodule()", places=(site,) if site else ())
-    )
+    return union(found) if found else Unknown(f"no sub-module `{path}` was seen", "get_submodule()", places=here(site))
 
 
 def _apply(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from auditor import families
 from auditor.interpreter import Handler, Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.roles import is_state_name
 from auditor.torch import positions
 from auditor.torch.nn.module import self_of
@@ -25,7 +25,7 @@ def _register(role: str) -> Handler:
         if role and isinstance(value, Unknown):
             value = Tensor(None, reason=value, places=value.places, flags=value.flags)
         if isinstance(value, Tensor) and role:
-            given, value = value, replace(named_storage(value, name, role), places=(site,) if site else ())
+            given, value = value, replace(named_storage(value, name, role), places=here(site))
             value = positions.counter(value, name) if role == "buffer" else value
             if given.base is None and it.events is None:
                 given.base = value.base  # whoever else holds the tensor writes to this buffer
@@ -51,7 +51,7 @@ def set_attribute(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj, name, value = self_of(args), text_of(args.pos[1]) or "?", args.pos[2]
     it.heap.touch(obj)
     if name in CALL_PROTOCOL:
-        obj.taint = obj.taint or Unknown(f"`{name}` of a module is set", places=(site,) if site else ())
+        obj.taint = obj.taint or Unknown(f"`{name}` of a module is set", places=here(site))
     old = obj.attrs.get(name)
     if isinstance(value, Tensor) and isinstance(old, Tensor) and old.base is not None and old.base.role == "buffer":
         if it.events is not None and site is not None:

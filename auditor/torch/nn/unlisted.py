@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor import families
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch.nn.module import self_of
 from auditor.torch.nn.parts import parts_by_name
 from auditor.torch.nn.storage import CALL_PROTOCOL
@@ -22,13 +22,13 @@ def unlisted(it: Interpreter, args: Args, site: Site | None) -> Value:
     if name in CALL_PROTOCOL:  # a dict or a method, by which the script may change what a call does
         obj = self_of(args)
         it.heap.touch(obj)
-        obj.taint = obj.taint or Unknown(f"`{name}` of a module is taken", places=(site,) if site else ())
+        obj.taint = obj.taint or Unknown(f"`{name}` of a module is taken", places=here(site))
         return obj.taint
     if name == "save" and TRACED_WITH in self_of(args).attrs:
         return Bound(it.loader.external("torch.jit.save"), args.pos[0])
     if name in _UNFOLLOWED or (name in _COMPILED and TRACED_WITH in self_of(args).attrs):
-        return Unknown(f"`{name}` of a module is not followed", f".{name}", places=(site,) if site else ())
-    raise RaiseSignal("AttributeError", Unknown(f"no attribute `{name}`", places=(site,) if site else ()))
+        return Unknown(f"`{name}` of a module is not followed", f".{name}", places=here(site))
+    raise RaiseSignal("AttributeError", Unknown(f"no attribute `{name}`", places=here(site)))
 
 
 TRACED_WITH = "(traced with)"

@@ -167,7 +167,7 @@ def combine(it: Interpreter, values: Sequence[Value], site: Site | None) -> Tens
     shape = shapes.broadcast(shapes_) if shapes_ else None
     if unread is not None and shape is not None and len(shape) < 2:
         shape = None  # a weight or a number says nothing of the rank of what it is combined with
-    made = result(shape, *values, site=None, reason=unread)
+    made = result(shape, *values, reason=unread)
     if shape is not None and any(isinstance(v, Tensor) and rows.spreads(v, shape) for v in values):
         made = tagged(made, MIXED)
     if made.dtype.startswith(("int", "uint")):

@@ -15,7 +15,7 @@ def one_hot(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, count = first(args), size(args.get(1, "num_classes") or NONE)
     if t.shape is None or count is None or count == -1:
         return unknown_tensor("one_hot() with a number of classes that is not known", site, t)
-    return placing.one_hot(t, result((*t.shape, count), t, site=None, dtype="int64"))
+    return placing.one_hot(t, result((*t.shape, count), t, dtype="int64"))
 
 
 def view_of(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -26,7 +26,7 @@ def convolution(spatial: int, transposed: bool = False) -> Op:
         groups = size(args.kw.get("groups", Const(1))) or 1
         channels = dims.mul(weight.shape[1], groups) if transposed else weight.shape[0]
         shape = convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed)
-        return rows.convolved(result(shape, x, weight, site=None), x, kernel, site)
+        return rows.convolved(result(shape, x, weight), x, kernel, site)
 
     return run
 
@@ -68,4 +68,4 @@ def interpolate(it: Interpreter, args: Args, site: Site | None) -> Value:
     given = sizes(it, [args.get(1, "size") or NONE], site) if args.get(1, "size") is not None else None
     if t.shape is None or given is None:
         return unknown_tensor("interpolate() to a size that is not known", site, t)
-    return result((*t.shape[: -len(given)], *given), t, site=None)
+    return result((*t.shape[: -len(given)], *given), t)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from auditor import dims
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch import positions, shapes
 from auditor.torch.masks import alike, triangular
 from auditor.torch.ops.op import Op, first
@@ -103,7 +103,7 @@ def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
         if not isinstance(start, dims.Poly)
         else dims.sub(stop, start)
     )
-    made = Tensor((length,), dtype_of(args) or "int64", places=(site,) if site else (), flags=_flags(args.pos))
+    made = Tensor((length,), dtype_of(args) or "int64", places=here(site), flags=_flags(args.pos))
     made.pick = NUMBERS
     if start == 0 and dims.is_query(length):
         return positions.from_zero(made)
@@ -112,11 +112,7 @@ def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def linspace(it: Interpreter, args: Args, site: Site | None) -> Value:
     steps = size(args.get(2, "steps", "num") or NONE)
-    return (
-        Tensor((steps,), "float32", places=(site,) if site else ())
-        if steps is not None
-        else unknown_tensor("linspace()", site)
-    )
+    return Tensor((steps,), "float32", places=here(site)) if steps is not None else unknown_tensor("linspace()", site)
 
 
 def eye(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -134,7 +130,7 @@ def causal_bias(last: bool) -> Op:
         shape = sizes(it, args.pos, site)
         if shape is None or len(shape) != 2:
             return unknown_tensor("a causal bias of a size that is not known", site, *args.pos)
-        made = Tensor(tuple(shape), "bool", places=(site,) if site else (), flags=_flags(args.pos))
+        made = Tensor(tuple(shape), "bool", places=here(site), flags=_flags(args.pos))
         return triangular(made, dims.sub(shape[1], shape[0]) if last else 0)
 
     return run
@@ -162,7 +158,7 @@ def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
     leaves = flatten_items(value)
     if it.events is not None:
         it.events.bakes(Seq("list", [n for n in leaves if not isinstance(n, Tensor)]), site, "torch.tensor()")
-    made = Tensor(shape, dtype_of(args), places=(site,) if site else (), flags=_flags([value]))
+    made = Tensor(shape, dtype_of(args), places=here(site), flags=_flags([value]))
     if len(leaves) == 1:
         made.data = leaves[0]
     if Num in map(type, leaves):
@@ -197,7 +193,7 @@ def _made(it: Interpreter, given: Sequence[Value], args: Args, site: Site | None
     target = sizes(it, given, site)
     if target is None:
         return unknown_tensor("a tensor made with sizes that are not known", site, *given)
-    places: tuple[Site, ...] = (site,) if site else ()
+    places: tuple[Site, ...] = here(site)
     if it.events is None:  # an example input: its sizes are told back to where they stand
         places = _told_back(places, [v for s in given for v in flatten_items(s)], len(target))
     made = Tensor(tuple(target), dtype_of(args, "float32"), places=places, flags=_flags(given))

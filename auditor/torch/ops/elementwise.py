@@ -20,7 +20,7 @@ _TensorOp = Callable[[Interpreter, Args, "Site | None"], Tensor]
 
 def same(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     t = first(args)
-    made = result(t.shape, t, site=None, dtype=dtype_of(args))
+    made = result(t.shape, t, dtype=dtype_of(args))
     made.reason = t.reason
     return made
 
@@ -102,4 +102,4 @@ def glu(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or axis is None:
         return unknown_tensor("glu() of a tensor that is not known", site, t)
     n = shapes.normal(axis, len(t.shape))
-    return result(shapes.replace(t.shape, n, dims.floordiv(t.shape[n], 2)), t, site=None)
+    return result(shapes.replace(t.shape, n, dims.floordiv(t.shape[n], 2)), t)

@@ -84,7 +84,7 @@ def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
     shape = shapes.broadcast([t.shape or () for t in known])
     axis = axis + len(shape) + 1 if axis < 0 else axis
     count: Dim = len(known) if source.exact else dims.symbol(dims.Atom("stack"))
-    return result((*shape[:axis], count, *shape[axis:]), *known, site=None)
+    return result((*shape[:axis], count, *shape[axis:]), *known)
 
 
 def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -119,7 +119,7 @@ def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
     shape = list(t.shape)
     for axis, before, behind in sides:
         shape[axis] = dims.add(shape[axis], dims.add(before, behind))
-    made = result(tuple(shape), t, site=None)
+    made = result(tuple(shape), t)
     for axis, before, behind in sides:
         made = rows.joined(made, [before, t.shape[axis]], site)
         made = rows.joined(made, [before, dims.add(t.shape[axis], behind)], site)

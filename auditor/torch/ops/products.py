@@ -18,7 +18,7 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     a, b = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "other", "mat2") or NONE)
     if a is None or b is None or a.shape is None or b.shape is None or not a.shape or not b.shape:
         return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
-    made = rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b, site=None), a, b, site)
+    made = rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b), a, b, site)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
     return rows.leaked(it, made, a, b, site)
@@ -27,14 +27,14 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
     x, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
     if x is not None and x.shape and weight is not None and weight.shape is None and is_parameter(weight):
-        made = result((*x.shape[:-1], _width(weight)), x, site=None)
+        made = result((*x.shape[:-1], _width(weight)), x)
         made.places = merge_places(made.places, weight.places)
         return made
     if x is None or weight is None or x.shape is None or weight.shape is None or len(weight.shape) != 2:
         return unknown_tensor(
             "a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None)
         )
-    made = result((*x.shape[:-1], weight.shape[0]), x, weight, site=None)
+    made = result((*x.shape[:-1], weight.shape[0]), x, weight)
     made.tags = made.tags - STANDING
     return rows.blended(made, site, dims.is_query(x.shape[-1]))
 
@@ -59,7 +59,7 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     shape = shapes.einsum(equation, known) if equation and len(known) == len(given) else None
     if shape is None:
         return unknown_tensor("an einsum of tensors that are not known", site, *(t for t in tensors if t is not None))
-    made = result(shape, *(t for t in tensors if t is not None), site=None)
+    made = result(shape, *(t for t in tensors if t is not None))
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (t for t in tensors if t is not None), site)
     summed = shapes.summed_over(equation or "", known)
@@ -86,7 +86,7 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
         return unknown_tensor("attention with a query that is not known", site, *(t for t in (q,) if t is not None))
     width = v.shape[-1] if v is not None and v.shape else q.shape[-1]
     k = as_tensor(args.get(1, "key") or NONE)
-    made = result((*q.shape[:-1], width), q, *(t for t in (v, k) if t is not None), site=None)
+    made = result((*q.shape[:-1], width), q, *(t for t in (v, k) if t is not None))
     kept = next((t.shape for t in (v, k) if t is not None and t.shape and len(t.shape) > 1), None)
     if it.events is not None and kept is not None and site is not None:
         it.events.attended(site, dims.is_query(kept[-2]))
@@ -107,7 +107,7 @@ def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor(
             "an embedding of tensors that are not known", site, *(t for t in (ids, weight) if t is not None)
         )
-    made = result((*ids.shape, *weight.shape[1:]), ids, weight, site=None, dtype=weight.dtype or "float32")
+    made = result((*ids.shape, *weight.shape[1:]), ids, weight, dtype=weight.dtype or "float32")
     made = positions.looked_up(made)
     made.tags = made.tags - {TOKENS}
     return made
@@ -117,4 +117,4 @@ def outer(it: Interpreter, args: Args, site: Site | None) -> Value:
     a, b = first(args), as_tensor(args.get(1, "vec2") or NONE)
     if a.shape is None or b is None or b.shape is None:
         return unknown_tensor("an outer product of tensors that are not known", site, a)
-    return result((*a.shape, *b.shape), a, b, site=None)
+    return result((*a.shape, *b.shape), a, b)

@@ -69,7 +69,7 @@ def reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) ->
     gone = {shapes.normal(a, len(shape)) for a in (range(len(shape)) if axes is None else axes)}
     cut = any(n in gone and dims.depends_on_query(d) for n, d in enumerate(shape))
     left = tuple(1 if n in gone else d for n, d in enumerate(shape) if keep or n not in gone)
-    made = result(left, t, site=None)
+    made = result(left, t)
     if cut and site is not None and site not in made.cuts:
         made.cuts = (*made.cuts, site)
     made = positions.counted(made, t)

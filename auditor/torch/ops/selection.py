@@ -60,7 +60,7 @@ def index_select(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("index_select() with an index that is not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
     count = index.shape[0] if index.shape else 1
-    made = positions.looked_up(result(shapes.replace(t.shape, axis, count), t, index, site=None))
+    made = positions.looked_up(result(shapes.replace(t.shape, axis, count), t, index))
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(count) and site is not None:
         made.cuts = (*made.cuts, site)
     return rows.along(it, made, t, Const(axis))
@@ -70,7 +70,7 @@ def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, index = first(args), as_tensor(args.get(2, "index") or NONE)
     if index is None or index.shape is None:
         return unknown_tensor("gather() with an index that is not known", site, t)
-    made = positions.looked_up(result(index.shape, t, index, site=None))
+    made = positions.looked_up(result(index.shape, t, index))
     made.dtype = t.dtype
     if t.shape is not None and any(
         dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)

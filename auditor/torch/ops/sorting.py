@@ -23,7 +23,7 @@ def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or k is None or axis is None:
         made = unknown_tensor("top-k of a tensor that is not known", site, t)
     else:
-        made = result(shapes.replace(t.shape, axis, k), t, site=None)
+        made = result(shapes.replace(t.shape, axis, k), t)
         if not dims.depends_on_query(k):  # of as many as there are nothing is left out: they are sorted
             made = rows.pooled(made, t, (shapes.normal(axis, len(t.shape)),), site)
     made = tagged(made, TOPK)
@@ -43,9 +43,9 @@ def positions(it: Interpreter, args: Args, site: Site | None) -> Value:
     values = as_tensor(args.get(1, "input", "self") or NONE)
     if values is None:
         return unknown_tensor("searchsorted() of values that are not known", site, *args.pos)
-    return altered(result(values.shape, values, first(args), site=None, reason=values.reason), dtype="int64")
+    return altered(result(values.shape, values, first(args), reason=values.reason), dtype="int64")
 
 
 def buckets(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
-    return altered(result(t.shape, t, site=None, reason=t.reason), dtype="int64")
+    return altered(result(t.shape, t, reason=t.reason), dtype="int64")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor import dims
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch import shared_positions
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import dim_value, shape_value
@@ -28,7 +28,7 @@ def item(it: Interpreter, args: Args, site: Site | None) -> Value:
 def tolist(it: Interpreter, args: Args, site: Site | None) -> Value:
     if it.events is not None:
         it.events.bakes(first(args), site, "tolist()")
-    return Unknown("the values of a tensor", "tolist()", "list", places=(site,) if site else ())
+    return Unknown("the values of a tensor", "tolist()", "list", places=here(site))
 
 
 def size(it: Interpreter, args: Args, site: Site | None) -> Value:

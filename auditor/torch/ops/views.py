@@ -139,7 +139,7 @@ def _spread(t: Tensor, shape: Shape) -> Tensor:
 
 
 def viewed(t: Tensor, shape: Shape) -> Tensor:
-    made = result(shape, t, site=None)
+    made = result(shape, t)
     made.base, made.of = t.base, t if t.base is None else None
     if t.pick is not None:
         made.pick = t.pick.seen

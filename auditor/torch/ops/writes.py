@@ -71,7 +71,7 @@ def _put_in(it: Interpreter, t: Tensor, args: Args) -> Tensor | None:
 
 def copy_shape(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
-    return result(t.shape, t, *args.pos[1:], site=None)
+    return result(t.shape, t, *args.pos[1:])
 
 
 def _placed(args: Args) -> tuple[Value | None, Tensor | None]:
@@ -110,7 +110,7 @@ def accumulated(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _written_at(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     t = first(args)
     parts = [a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, Tensor)]
-    made = rows.spread_out(result(t.shape, t, *parts, site=None), *parts)
+    made = rows.spread_out(result(t.shape, t, *parts), *parts)
     made.tags = made.tags - UNMASKED
     if t.data is not None:
         made = _on_constants(made, t, parts, site)
