@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from auditor.frameworks.tables import tables
@@ -29,11 +29,7 @@ class Candidates:
 
 
 def find(sources: Sources, index: Callable[[SourceFile], ModuleSource]) -> Candidates:
-    """Files that hold a word of an export framework, and scripts that reach what exports in such a file.
-
-    They may reach it by way of modules that only define something and convert: of those that have a name of their own,
-    for a test's `utils` is that of any other. Of a program that is not converted but put together, its file tells.
-    """
+    """Files that hold a word of an export framework, and scripts that reach what exports in such a file."""
     words = re.compile("|".join(map(re.escape, tables().words)))
     files: dict[str, SourceFile] = {}
     unreadable: dict[str, str] = {}
@@ -43,30 +39,14 @@ def find(sources: Sources, index: Callable[[SourceFile], ModuleSource]) -> Candi
         except Unreadable as error:
             unreadable[path] = error.reason
     found = {path for path, file in files.items() if words.search(file.text)}
-    imports = {path: Imports(file.text) for path, file in files.items()}
-    converts = re.compile(rf"\b(?:{'|'.join(tables().converts)})\(")
-    alike = Counter(map(_imported_as, files))
-    others: dict[str, Exporting] = {}
-    converting: dict[str, Exporting] = {}
+    reach = _Reach(files, index, words)
     fresh, passed = set(found), set(found)
     for depth in range(_DEPTH):
         for path in sorted(fresh):
-            entries = imports[path].mentioned(others)
-            exports = _exporting(files[path], index, words, entries)
-            if path not in found:
-                exports = Exporting(exports.names)  # what it does as it is imported is for who runs it
-            _add(others, _imported_as(path), exports)
-            if path not in found or converts.search(files[path].text) or imports[path].mentioned(converting):
-                _add(converting, _imported_as(path), exports)
-        reached = {path: imports[path].mentioned(others) for path in files.keys() - found}
-        if depth >= _NEAR:
-            reached = {path: names & imports[path].mentioned(converting) - {"*"} for path, names in reached.items()}
+            reach.learn(path, of_itself=path in found)
+        reached = {path: reach.names(path, far=depth >= _NEAR) for path in files.keys() - found}
         runs = {path for path, names in reached.items() if names and _runs(files[path].text, names)}
-        between = {
-            path
-            for path in reached.keys() - runs - passed
-            if reached[path] and alike[_imported_as(path)] == 1 and imports[path].mentioned(converting) - {"*"}
-        }
+        between = {path for path in reached.keys() - runs - passed if reached[path] and reach.passes_on(path)}
         found, fresh = found | runs, (runs | between) - passed
         passed |= fresh
         if not fresh:
@@ -76,13 +56,50 @@ def find(sources: Sources, index: Callable[[SourceFile], ModuleSource]) -> Candi
     return Candidates(tuple(sorted(found)), unreadable, tuple(sorted(files.keys() - found)))
 
 
-def _exporting(
-    file: SourceFile, index: Callable[[SourceFile], ModuleSource], words: re.Pattern[str], entries: frozenset[str]
-) -> Exporting:
-    try:
-        return exporting(index(file), words, entries)
-    except SyntaxProblem:
-        return EVERYTHING
+class _Reach:
+    """What is known to export, by the names under which its files are imported.
+
+    `converting` is the part of `exporting` that goes by way of a file that converts a model: of a program that is not
+    converted but put together, its file tells.
+    """
+
+    def __init__(
+        self, files: Mapping[str, SourceFile], index: Callable[[SourceFile], ModuleSource], words: re.Pattern[str]
+    ) -> None:
+        self._files, self._index, self._words = files, index, words
+        self._imports = {path: Imports(file.text) for path, file in files.items()}
+        self._converts = re.compile(rf"\b(?:{'|'.join(tables().converts)})\(")
+        self._alike = Counter(map(_imported_as, files))
+        self._exporting: dict[str, Exporting] = {}
+        self._converting: dict[str, Exporting] = {}
+
+    def learn(self, path: str, of_itself: bool) -> None:
+        """What a file exports that does so `of_itself`, or only defines what reaches an export elsewhere."""
+        file, imports = self._files[path], self._imports[path]
+        try:
+            exports = exporting(self._index(file), self._words, imports.mentioned(self._exporting))
+        except SyntaxProblem:
+            exports = EVERYTHING
+        if not of_itself:
+            exports = Exporting(exports.names)  # what it does as it is imported is for who runs it
+        _add(self._exporting, _imported_as(path), exports)
+        if not of_itself or self._converts.search(file.text) or imports.mentioned(self._converting):
+            _add(self._converting, _imported_as(path), exports)
+
+    def names(self, path: str, far: bool) -> frozenset[str]:
+        """The names in a file that export elsewhere; `far` from it, only those that convert and are mentioned."""
+        names = self._imports[path].mentioned(self._exporting)
+        return names & self._by_name(path) if far else names
+
+    def passes_on(self, path: str) -> bool:
+        """Whether a module that only defines something may be what others export by.
+
+        It has a name of its own, for a test's `utils` is that of any other.
+        """
+        return self._alike[_imported_as(path)] == 1 and bool(self._by_name(path))
+
+    def _by_name(self, path: str) -> frozenset[str]:
+        return self._imports[path].mentioned(self._converting) - {"*"}
 
 
 def _imported_as(path: str) -> str:
