@@ -24,7 +24,7 @@ def exporter(result: Result, chosen: bool) -> tuple[str, Place] | None:
 
 def cut_short(result: Result) -> bool:
     """Whether a run without exports ended because knowledge did, and not because the script exports nothing."""
-    return bool(result.exhausted or result.unread or result.ended.startswith("raises"))
+    return bool(result.exhausted or result.unread or result.failed)
 
 
 def where_cut(result: Result) -> Place | None:

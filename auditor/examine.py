@@ -283,7 +283,7 @@ class Examiner:
                 continue
             same = twin(export, ordinal, run.script, other)
             if same is None and not other.exports:
-                if not (other.exhausted or other.ended.startswith("raises")):
+                if not (other.exhausted or other.failed):
                     tried.setdefault(c.flag, [])
                 continue
             facts = same.facts if same is not None else None
@@ -304,9 +304,8 @@ class Examiner:
         options = [o for o in _options(result, flags) if not o.must_choose]
         options += [o for o in _options(result, under) if o.kind == "switch"]
         if not result.exports and result.started and _written(self.sources.read(run.script).text):
-            options = [
-                o for o in result.flags.values() if o.kind == "switch"
-            ]  # what it starts exports, and it may, too
+            # what it starts exports, and it may, too
+            options = [o for o in result.flags.values() if o.kind == "switch"]
         before = [key(e.facts) for e in result.exports]
         for c in list(changed(run.argv, options))[:_MOST_VARIANTS]:
             other = self.evaluations.evaluate(run.script, c.argv) if c.argv not in forks else ""

@@ -56,6 +56,11 @@ class Result:
     registries: Mapping[Where, int] = field(default_factory=dict)
     due: bool = False
 
+    @property
+    def failed(self) -> bool:
+        """Whether an error ended it, and not the script itself."""
+        return self.ended.startswith("raises")
+
 
 def run_script(
     loader: Loader,

@@ -37,7 +37,7 @@ def deciding_flags(facts: GraphFacts) -> frozenset[str]:
 def named_flags(facts: GraphFacts) -> frozenset[str]:
     """The options that a finding names as deciding: each has to be seen to make a difference."""
     pinned = facts.query.value
-    return facts.query.flags if pinned is not None and set(pinned.widths) == {1} else frozenset()
+    return facts.query.flags if pinned is not None and pinned.single else frozenset()
 
 
 _FACTS: dict[str, Callable[[GraphFacts], Fact[Any]]] = {
@@ -77,18 +77,11 @@ def differing(exports: Sequence[Export], script: str, flag: str, before: Result)
 
 
 def _marked(facts: GraphFacts, before: GraphFacts, flag: str) -> GraphFacts:
-    def with_flag(name: str) -> Fact[Any]:
-        fact = _FACTS[name](facts)
+    def with_flag(name: str, fact: Fact[Any]) -> Fact[Any]:
         changed = _said(fact) != _said(_FACTS[name](before))
         return replace(fact, flags=fact.flags | {flag}) if changed else fact
 
-    return replace(
-        facts,
-        states=with_flag("states"),
-        query=with_flag("query"),
-        logits=with_flag("logits"),
-        kv=with_flag("kv"),
-    )
+    return facts.each(with_flag)
 
 
 def key(facts: GraphFacts) -> tuple[object, ...]:
@@ -112,12 +105,11 @@ def without_idle(facts: GraphFacts, tried: Mapping[str, Sequence[GraphFacts]]) -
     has no such graph. An option that only chooses which graph is exported decides nothing about it.
     """
 
-    def left(name: str) -> Fact[Any]:
-        fact = _FACTS[name](facts)
+    def left(name: str, fact: Fact[Any]) -> Fact[Any]:
         idle = {f for f, others in tried.items() if all(_said(_FACTS[name](o)) == _said(fact) for o in others)}
         return replace(fact, flags=fact.flags - idle) if idle & fact.flags else fact
 
-    return replace(facts, states=left("states"), query=left("query"), logits=left("logits"), kv=left("kv"))
+    return facts.each(left)
 
 
 def _said(fact: Fact[Any]) -> object:

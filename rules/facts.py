@@ -7,8 +7,9 @@ decides it. A fact that could not be established is `None` with a `reason`; a mi
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,6 +90,11 @@ class Query:
     dynamic: bool
     widths: tuple[int, ...] = ()
 
+    @property
+    def single(self) -> bool:
+        """Whether one position goes in, and no other number."""
+        return not self.dynamic and set(self.widths) == {1}
+
     def __str__(self) -> str:
         if self.dynamic:
             return "dynamic"
@@ -164,8 +170,7 @@ class Mark:
 class GraphFacts:
     """Everything known about one exported graph.
 
-    `states` is a fact about the *list*: when it is unknown there may be states that nobody saw. `pinned_by` names the
-    flag (`--static-ids`) or empty; `query` evidence says where.
+    `states` is a fact about the *list*: when it is unknown there may be states that nobody saw.
     """
 
     kind: Fact[Kind]
@@ -184,6 +189,16 @@ class GraphFacts:
             Fact[Query].unknown(reason, *places),
             Fact[Logits].unknown(reason, *places),
             Fact[Kv].unknown(reason, *places),
+        )
+
+    def each(self, made: Callable[[str, Fact[Any]], Fact[Any]]) -> GraphFacts:
+        """These, with what is `made` of the name and the fact of each of `states`, `query`, `logits` and `kv`."""
+        return replace(
+            self,
+            states=made("states", self.states),
+            query=made("query", self.query),
+            logits=made("logits", self.logits),
+            kv=made("kv", self.kv),
         )
 
     def mark(self, trait: Trait) -> Mark | None:

@@ -12,7 +12,7 @@ from rules.static_query import dynamic_query
 
 def _breach(facts: GraphFacts) -> Breach | None:
     fixed = facts.query.value
-    if fixed is None or fixed.dynamic or not fixed.widths or set(fixed.widths) == {1}:
+    if fixed is None or fixed.dynamic or not fixed.widths or fixed.single:
         return None
     widths = sorted(set(fixed.widths))
     listed = ", ".join(map(str, widths))

@@ -11,7 +11,7 @@ from rules.rule import Breach, Example, Rule, Severity
 
 def _breach(facts: GraphFacts) -> Breach | None:
     pinned = facts.query.value
-    if pinned is None or pinned.dynamic or set(pinned.widths) != {1}:
+    if pinned is None or not pinned.single:
         return None
     where = facts.query.evidence[-1] if facts.query.evidence else None
     if facts.query.flags:

@@ -72,10 +72,4 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
 
 def _chosen(facts: GraphFacts, flags: frozenset[str]) -> GraphFacts:
     """The facts of a module whose class options have chosen: what is so of this one may not be so of another."""
-    return replace(
-        facts,
-        states=replace(facts.states, flags=facts.states.flags | flags),
-        query=replace(facts.query, flags=facts.query.flags | flags),
-        logits=replace(facts.logits, flags=facts.logits.flags | flags),
-        kv=replace(facts.kv, flags=facts.kv.flags | flags),
-    )
+    return facts.each(lambda _, fact: replace(fact, flags=fact.flags | flags))

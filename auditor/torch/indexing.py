@@ -26,7 +26,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
             parts[n], lambda o: index_tensor(it, tensor, Seq("tuple", [*parts[:n], o, *parts[n + 1 :]]), site)
         )
     shape = tensor.shape
-    used = sum(1 for p in parts if not _is_new_axis(p) and not _is_ellipsis(p))
+    used = sum(1 for p in parts if not is_none(p) and not _is_ellipsis(p))
     if any(isinstance(p, Tensor) and p.dtype == "bool" for p in parts):
         return unknown_tensor("a boolean mask selects rows", site, tensor)
     if used > len(shape):
@@ -44,7 +44,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
             skip = len(shape) - used
             out += shape[axis : axis + skip]
             axis += skip
-        elif _is_new_axis(p):
+        elif is_none(p):
             out.append(1)
         elif isinstance(p, Seq) and p.kind == "slice":
             kept = _sliced(shape[axis], p)
@@ -114,13 +114,9 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     return made
 
 
-def _is_new_axis(p: Value) -> bool:
-    return is_none(p)
-
-
 def _is_new_axis_or_all(p: Value) -> bool:
-    whole = isinstance(p, Seq) and p.kind == "slice" and all(map(_is_new_axis, p.items))
-    return whole or _is_new_axis(p) or _is_ellipsis(p)
+    whole = isinstance(p, Seq) and p.kind == "slice" and all(map(is_none, p.items))
+    return whole or is_none(p) or _is_ellipsis(p)
 
 
 def _is_ellipsis(p: Value) -> bool:

@@ -79,6 +79,7 @@ def polar(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def multiplied(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A product that is no quotient: by a mask, in place, it leaves room for a row (see `writes.in_place`)."""
     return scaled(it, args, site)
 
 
