@@ -68,7 +68,6 @@ class _Reach:
     ) -> None:
         self._files, self._index, self._words = files, index, words
         self._imports = {path: Imports(file.text) for path, file in files.items()}
-        self._converts = re.compile(rf"\b(?:{'|'.join(tables().converts)})\(")
         self._alike = Counter(map(_imported_as, files))
         self._exporting: dict[str, Exporting] = {}
         self._converting: dict[str, Exporting] = {}
@@ -83,7 +82,7 @@ class _Reach:
         if not of_itself:
             exports = Exporting(exports.names)  # what it does as it is imported is for who runs it
         _add(self._exporting, _imported_as(path), exports)
-        if not of_itself or self._converts.search(file.text) or imports.mentioned(self._converting):
+        if not of_itself or tables().converts.search(file.text) or imports.mentioned(self._converting):
             _add(self._converting, _imported_as(path), exports)
 
     def names(self, path: str, far: bool) -> frozenset[str]:

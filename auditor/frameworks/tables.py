@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,7 @@ class Tables:
     """The union of all framework files.
 
     `words` are what a file must contain to have to do with an export, and `calls` pairs of such words and of those that
-    it needs beside them to export by itself. `converts` are patterns of the names of what converts, `exporters` the
+    it needs beside them to export by itself. `converts` finds a call of what converts, `exporters` are the
     console scripts that export, `functions` those of libraries that do, `functions_for` those that do when a text that
     they are given has a word; `passes` are those that coremltools has.
     """
@@ -22,7 +23,7 @@ class Tables:
     packages: frozenset[str]
     words: tuple[str, ...]
     calls: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-    converts: tuple[str, ...]
+    converts: re.Pattern[str]
     exporters: frozenset[str]
     functions: frozenset[str]
     functions_for: dict[str, tuple[str, ...]]
@@ -53,7 +54,7 @@ def tables() -> Tables:
         frozenset(union("packages")),
         tuple(dict.fromkeys(union("prefilter"))),
         tuple((tuple(d["prefilter"]), tuple(d.get("calls", d["prefilter"]))) for d in data if "prefilter" in d),
-        tuple(union("converts")),
+        re.compile(rf"\b(?:{'|'.join(union('converts'))})\("),
         frozenset(union("exporters")),
         frozenset(union("functions")),
         {word: tuple(names) for d in data for word, names in d.get("functions_for", {}).items()},
