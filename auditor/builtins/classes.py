@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from auditor import operators
 from auditor.interpreter import Interpreter
+from auditor.joins import union
 from auditor.objects.instance_of import is_instance, is_subclass
 from auditor.places import Site
 from auditor.values import (
@@ -26,6 +27,7 @@ from auditor.values import (
     Pattern,
     Seq,
     Tensor,
+    Union,
     Unknown,
     Value,
     text_of,
@@ -59,6 +61,8 @@ def _type(it: Interpreter, args: Args, site: Site | None) -> Value:
         return cls
     if isinstance(obj, Instance):
         return obj.cls
+    if isinstance(obj, Union):
+        return union(_type(it, Args([o]), site) for o in obj.options)
     if isinstance(obj, Const):
         return it.loader.builtins.get(type(obj.value).__name__, Unknown("a type"))
     if isinstance(obj, Seq):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
+from auditor.joins import union, union_of
 from auditor.objects.inheritance import class_lookup, unread_base
 from auditor.places import Site, here
 from auditor.torch import last_row
 from auditor.torch.nn.module import self_of
-from auditor.values import NONE, Args, Instance, Native, Seq, Unknown, Value, is_none
+from auditor.values import NONE, Args, Instance, Native, Seq, Union, Unknown, Value, is_none
 
 
 def call_module(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
@@ -28,35 +31,50 @@ def called(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Val
 
 
 def _before(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Args:
-    for hook in _hooks(obj, _PRE):
+    for hook, sure in _hooks(obj, _PRE):
         given = it.call(hook, Args([obj, Seq("tuple", list(args.pos))]), site)
         if not is_none(given):
             new = list(given.items) if isinstance(given, Seq) and given.exact else [given]
+            if not sure:
+                reason = Unknown("what a hook that may be there gives", places=here(site))
+                new = [union(pair) for pair in zip_longest(args.pos, new, fillvalue=reason)]
             args = Args(new, args.kw, args.more)
     return args
 
 
 def _after(it: Interpreter, obj: Instance, args: Args, result: Value, site: Site | None) -> Value:
-    for hook in _hooks(obj, _POST):
+    for hook, sure in _hooks(obj, _POST):
         given = it.call(hook, Args([obj, Seq("tuple", list(args.pos)), result]), site)
         if not is_none(given):
-            result = given
+            result = given if sure else union([result, given])
     return result
 
 
 _PRE, _POST = HOOKS = "(forward pre-hooks)", "(forward hooks)"
 
 
-def _hooks(obj: Instance, name: str) -> list[Value]:
+def _hooks(obj: Instance, name: str) -> list[tuple[Value, bool]]:
+    """The hooks of a module, each with whether it has it in every world: `one of several.register_forward_hook(f)`."""
+    worlds = [_listed(o) for o in _options(obj, name)]
+    every = {id(h): h for hooks in worlds for h in hooks}
+    return [(h, all(any(h is o for o in hooks) for hooks in worlds)) for h in every.values()]
+
+
+def _options(obj: Instance, name: str) -> tuple[Value | None, ...]:
     found = obj.attrs.get(name)
+    return found.options if isinstance(found, Union) else (found,)
+
+
+def _listed(found: Value | None) -> list[Value]:
     return list(found.items) if isinstance(found, Seq) else []
 
 
 def _hook(name: str) -> Handler:
     def register(it: Interpreter, args: Args, site: Site | None) -> Value:
         obj = self_of(args)
+        hook = args.get(1, "hook") or NONE
         it.heap.touch(obj)
-        obj.attrs[name] = Seq("list", [*_hooks(obj, name), args.get(1, "hook") or NONE])
+        obj.attrs[name] = union_of([Seq("list", [*_listed(o), hook]) for o in _options(obj, name)])
         return Unknown("the handle of a hook", "handle", "handle")
 
     return register
