@@ -20,7 +20,8 @@ class Atom:
 
     `traced`: whatever the dimension was when the model was traced, for every later call. `flexible`: an axis of an
     input goes into it, so that it differs from call to call. `made`: the operation and its operands, when it has any.
-    `counted`: a loop that is the same in every call counts its rounds (its layers, say) with it.
+    `counted`: a loop that is the same in every call counts its rounds (its layers, say) with it. `chosen`: a condition,
+    a bound or the model's own values have chosen it.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Atom:
     flexible: bool = False
     made: tuple[str, Dim, Dim] | None = field(default=None, repr=False)
     counted: bool = False
+    chosen: bool = False
     number: int = field(default_factory=lambda: next(_ids))
 
 
@@ -248,6 +250,15 @@ def either(a: Dim, b: Dim) -> Dim:
         return a
     first, second = sorted((a, b), key=str)
     return opaque("either", first, second)
+
+
+def lengths_in(d: Dim) -> frozenset[Atom]:
+    """The axes of inputs that go into a dimension, whatever was made of them on the way."""
+    found: set[Atom] = set()
+    for atom in d.atoms if isinstance(d, Poly) else ():
+        made = atom.made[1:] if atom.made is not None else ()
+        found.update(*map(lengths_in, made)) if made else found.update({atom} if atom.flexible else ())
+    return frozenset(found)
 
 
 def is_query(d: Dim) -> bool:

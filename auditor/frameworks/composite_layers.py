@@ -10,10 +10,11 @@ from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
 from auditor.operators import truth
 from auditor.places import Site
+from auditor.torch import shared_positions
 from auditor.torch.layers import Forward, Shaper, attribute, layer
 from auditor.torch.ops.products import attended
 from auditor.torch.tensors import as_tensor, result, unknown_tensor
-from auditor.values import FALSE, Args, Instance, NativeClass, Seq, Value
+from auditor.values import FALSE, Args, Instance, NativeClass, Seq, Tensor, Value
 
 
 def _layers() -> dict[str, Value]:
@@ -53,7 +54,9 @@ def _forward(spec: dict[str, Any]) -> Forward:
             return gather_matmul(it, obj, args, site)
         if "returns" in spec:
             return Seq("tuple", [_like(args, r["like"], site) for r in spec["returns"]])
-        return _like(args, spec["like"], site)
+        made = _like(args, spec["like"], site)
+        at = args.kw.get(spec["positions"]) or args.get(1) if "positions" in spec else None
+        return shared_positions.stands_at(it.events, made, at, site)
 
     return forward
 
@@ -61,7 +64,7 @@ def _forward(spec: dict[str, Any]) -> Forward:
 _POSITIONS = {"query": 0, "key": 1, "value": 2, "g": 3, "beta": 4, "initial_state": 5}
 
 
-def _like(args: Args, name: str, site: Site | None) -> Value:
+def _like(args: Args, name: str, site: Site | None) -> Tensor:
     value = args.kw.get(name) or args.get(_POSITIONS.get(name, 0))
     t = as_tensor(value) if value is not None else None
     return result(t.shape, *args.pos, *args.kw.values()) if t is not None else unknown_tensor(f"no `{name}`", site)

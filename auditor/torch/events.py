@@ -9,8 +9,9 @@ from auditor import dims, operators
 from auditor.joins import union
 from auditor.places import Site, here
 from auditor.roles import role_by_name
-from auditor.torch import shared_positions
+from auditor.torch import shared_positions, written_rows
 from auditor.torch.rows import has_rows, is_mask, root
+from auditor.torch.written_rows import is_length
 from auditor.values import (
     Const,
     Num,
@@ -26,7 +27,7 @@ from auditor.values import (
     merge_places,
     serial,
 )
-from auditor.values.tags import BLENDED, COPY, FLOORED, INPUT, MIXED, MOVED, ONE_PLACE, PICKED, WRAPS
+from auditor.values.tags import BLENDED, COPY, FLIPPED, FLOORED, INPUT, MIXED, MOVED, ONE_PLACE, PICKED, WRAPS
 from rules.facts import Role
 
 Example = Mapping[dims.Atom, int]
@@ -60,7 +61,8 @@ class Events:
     A Python number that is made of a dimension or of a tensor is then a constant, and a branch on one is taken once.
 
     `layers`: the layers of a model whose `forward` is not read have run. `alone` is where attention saw the rows of the
-    query only; None once it has seen others. `hidden_cache` says which cache a model was handed that nobody can read.
+    query only; None once it has seen others. `stale` is where it saw rows of a cache behind those of the query.
+    `hidden_cache` says which cache a model was handed that nobody can read.
 
     `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
     and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
@@ -76,6 +78,7 @@ class Events:
     experts: list[Site] = field(default_factory=list)
     layers: bool = False
     alone: Site | None = None
+    stale: Site | None = None
     hidden_cache: Unknown | None = None
     _cached: bool = False
     symbolic: bool = False
@@ -156,8 +159,11 @@ class Events:
         unclear = unclear or _unclear(target, key, value, whole)
         if not unclear and not whole and _rounded(key):
             unclear = "is written at a position that was rounded"
-        if not unclear and self.symbolic and not whole and (ONE_PLACE in target.tags or in_one_place(key)):
+        if not unclear and self.symbolic and not whole and (ONE_PLACE in target.tags or _stays(target, key, value)):
             unclear = "is written in the same rows by every call"
+        few = written_rows.too_few(target, key, value) if self.symbolic else ""
+        if few:
+            self.baked.append((site, few))
         part = self.symbolic and not whole
         blended = self._blended(target.base, value, part) if self.symbolic else ""
         narrow = _narrow(key, value) if part else ""
@@ -176,6 +182,8 @@ class Events:
             return "takes rows of the query that were mixed among themselves"
         if MIXED in value.tags:
             return "takes one row of the query in the place of several"
+        if part and FLIPPED in value.tags:
+            return "takes rows of the query in reverse"
         if part and self.from_held(storage, value):
             return "takes rows that are computed from those that it held before"
         return ""
@@ -197,6 +205,16 @@ class Events:
         """Attention over as many rows as the query has (`alone`), or over those of a cache."""
         self._cached = self._cached or not alone
         self.alone = None if self._cached else self.alone or site
+
+    def sees_stale(self, values: Tensor, site: Site) -> None:
+        """Note that attention without a mask has values of a cache whose number nothing but its own length decides."""
+        if values.shape is None or len(values.shape) < 2:
+            return
+        for write in self.writes:
+            if write.storage.tag in values.tags or values.base is write.storage:
+                own = {a for d in write.storage.shape or () for a in dims.lengths_in(d)}
+                if dims.lengths_in(values.shape[-2]) <= own:
+                    self.stale = self.stale or site
 
     def kept(self, name: str, site: Site) -> None:
         """Something that was there before `forward` ran is another tensor afterwards."""
@@ -299,6 +317,8 @@ def _chosen(key: Value | None) -> bool:
         found = [as_dim(o) for o in key.options]
         return any(map(_chosen, key.options)) or any(isinstance(d, dims.Poly) and d.flexible for d in found)
     if isinstance(key, Num):
+        if any(a.chosen for a in key.dim.atoms):
+            return True
         alone = len(key.dim.terms) == 1
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
         return key.dim.flexible and ("min" in made or (alone and "either" in made))
@@ -344,8 +364,20 @@ def in_one_place(key: Value | None) -> bool:
     if not all(isinstance(p, (Const, Num)) or (isinstance(p, Seq) and p.kind == "slice") for p in parts):
         return False
     bounds = [(p.items[0], p.items[1]) for p in parts if isinstance(p, Seq) and isinstance(p.items[0], (Const, Num))]
-    ends = [(a, b) for a, b in bounds if isinstance(a, Num) or isinstance(b, Num)]
+    ends = [(a, b) for a, b in bounds if is_length(a) or is_length(b)]
     return len(ends) == 1 and all(_of_query_alone(a, b) for a, b in ends)
+
+
+def at_begin(key: Value | None) -> bool:
+    """Whether one of the slices has the first rows: `[:, :s]`."""
+    parts = (key.items if key.kind == "tuple" else [key]) if isinstance(key, Seq) else []
+    bounds = [p.items for p in parts if isinstance(p, Seq) and p.kind == "slice"]
+    return any(is_length(stop) and as_dim(start) in (None, 0) for start, stop, _ in bounds)
+
+
+def _stays(target: Tensor, key: Value | None, value: Value | None) -> bool:
+    """Whether nothing but lengths and numbers that are the same in every call say which rows are written."""
+    return in_one_place(key) or written_rows.in_the_same_place(target, key, value)
 
 
 def _of_query_alone(start: Value, stop: Value) -> bool:

@@ -6,8 +6,8 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, rows, shared_positions
-from auditor.torch.events import in_one_place, wraps_at
+from auditor.torch import positions, rows, shared_positions, vectors
+from auditor.torch.events import at_begin, in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
@@ -90,6 +90,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made = positions.taken(made, tensor, *numbers)
     for span in spans:
         made = positions.spanned(made, tensor, span)
+    if tensor.numbers and len(parts) == 1:
+        made = vectors.taken(made, tensor, parts[0])
     made.base = tensor.base
     if made.base is None and not indices:
         made.of = tensor
@@ -104,9 +106,9 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made.tags = made.tags | {WRAPS}
     if made.base is not None and in_one_place(key):
         made.tags = made.tags | {ONE_PLACE}
-        made = positions.from_zero(made, tensor)
+        made = positions.from_zero(made, tensor, at_begin(key))
     elif made.base is None and TURNED in tensor.tags and in_one_place(key):
-        made = positions.from_zero(made, tensor)
+        made = positions.from_zero(made, tensor, at_begin(key))
     if GROWN in made.tags and any(isinstance(p, Seq) for p in parts):
         made.tags = made.tags | {MOVED}
     if cut:

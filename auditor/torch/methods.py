@@ -31,7 +31,7 @@ abs absolute neg negative expm1 log log2 log10 log1p sigmoid logsigmoid tanh rel
 celu elu sqrt rsqrt square tan asin acos atan sinh cosh erf erfinv reciprocal sign
 softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout local_response_norm
  nan_to_num
-logical_not bitwise_not isnan isinf isfinite fliplr flipud type_as renorm sgn
+logical_not bitwise_not isnan isinf isfinite type_as renorm sgn
 positive deg2rad diag_embed tanhshrink special_expit real imag conj angle
 """
 _VIEWS = """
@@ -81,6 +81,8 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(("clone", "copy"), conversions.cloned),
     "add": arithmetic.added,
     "flip": elementwise.flip,
+    "flipud": elementwise.flip_of(0),
+    "fliplr": elementwise.flip_of(1),
     "frac": elementwise.fraction,
     "roll": elementwise.rolled,
     "to": conversions.converted,

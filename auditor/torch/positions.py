@@ -83,13 +83,24 @@ def looked_up(made: Tensor) -> Tensor:
     return made
 
 
-def from_zero(made: Tensor, table: Tensor | None = None) -> Tensor:
-    """Mark `made`, the numbers of as many rows as the query has, or as many rows of a table from its begin."""
+def from_zero(made: Tensor, table: Tensor | None = None, first: bool = True) -> Tensor:
+    """Mark `made`, the numbers of as many rows as the query has, or as many rows of a table: the `first`, or the last.
+
+    The last of the positions that go in for all tokens are those of the query.
+    """
     if table is None:
         made.tags = made.tags | {COUNTED}
     elif INPUT not in table.tags and not (table.base is not None and table.base.watched):
         made.tags = made.tags | {COUNTED, LOOKED}
+    elif first and _is_of_all(table):
+        made.tags = made.tags | {COUNTED}
     return made
+
+
+def _is_of_all(t: Tensor) -> bool:
+    """Whether whole numbers go in for all tokens, those that a cache holds among them: the first stand at 0, 1, ..."""
+    whole = t.dtype.startswith(NUMBERS) and TOKENS not in t.tags and not is_cache(t)
+    return whole and any(isinstance(d, dims.Poly) and d.flexible and not is_rows(d) for d in t.shape or ())
 
 
 def counted(made: Tensor, t: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from auditor.torch import positions, shared_positions
 from auditor.torch.masks import alike, coarse, scores_across
 from auditor.torch.shapes import Shape, normal
 from auditor.torch.tensors import tagged
-from auditor.values import Const, Seq, Tensor, Union, Value, merge_places
+from auditor.values import NO_FLAGS, Const, Seq, Tensor, Union, Value, merge_places
 from auditor.values.tags import (
     ACROSS,
     ALIKE,
@@ -131,16 +131,16 @@ def other(it: Interpreter, made: Tensor, when: bool = True) -> Tensor:
 
 
 def summed(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
-    """A sum: each row is the query's when that of one operand is."""
+    """A sum: each row is the query's when that of one operand is, and two of them in reverse order are mixed."""
     for tag in made.tags & NOT_THE_QUERYS:
         if any(tag not in t.tags for t in operands if isinstance(t, Tensor) and has_rows(t)):
-            made.tags = made.tags - {tag}
+            made.tags = made.tags - {tag} | ({BLENDED} if tag == FLIPPED else NO_FLAGS)
     return masked(it, made, *operands)
 
 
 def mixed(made: Tensor) -> Tensor:
-    """Attention: every row of the result has seen what it needs."""
-    made.tags = made.tags - {*NOT_THE_QUERYS, MASK}
+    """Attention: every row of the result has seen what it needs, but in reverse order it is not where it belongs."""
+    made.tags = made.tags - {*NOT_THE_QUERYS, MASK} | ({BLENDED} if FLIPPED in made.tags else NO_FLAGS)
     return made
 
 
@@ -217,18 +217,23 @@ def along(
     blends: Site | None = None,
 ) -> Tensor:
     """An operation that moves what lies along `axis`, or mixes it at `blends`; without an axis, all of it."""
+    lengths = _lengths(t, axis, default)
+    made = blended(made, blends, blends is not None and any(map(is_query, lengths)))
+    return other(it, made, any(map(dims.depends_on_query, lengths)))
+
+
+def _lengths(t: Tensor, axis: Value | None, default: int | None = None) -> list[Dim]:
+    """The lengths of the axes that a call names: the `default` one, or all of them, when it names none."""
     if t.shape is None:
-        return made
+        return []
     given = axis.items if isinstance(axis, Seq) else [axis] if axis is not None else []
     numbers = [g.value for g in given if isinstance(g, Const) and isinstance(g.value, int)]
     if not given and default is not None:
         numbers = [default]
     if given and len(numbers) < len(given):
-        return made
+        return []
     axes = [normal(n, len(t.shape)) for n in numbers] or range(len(t.shape))
-    lengths = [t.shape[n] for n in axes if n < len(t.shape)]
-    made = blended(made, blends, blends is not None and any(map(is_query, lengths)))
-    return other(it, made, any(map(dims.depends_on_query, lengths)))
+    return [t.shape[n] for n in axes if n < len(t.shape)]
 
 
 def joined(made: Tensor, lengths: list[Dim], site: Site | None) -> Tensor:
@@ -258,11 +263,11 @@ def _cut_short(d: Dim) -> bool:
     return isinstance(d, dims.Poly) and len(d.terms) == 2 and any(c < 0 and not m for m, c in d.terms) and d.query
 
 
-def flipped(it: Interpreter, made: Tensor, t: Tensor, axis: Value | None) -> Tensor:
-    """A flip; there and back is where it was."""
-    moved = OTHER in along(it, made, t, axis).tags - t.tags
-    if moved:
-        made.tags = (made.tags - {OTHER}) ^ {FLIPPED}
+def flipped(made: Tensor, t: Tensor, axis: Value | None) -> Tensor:
+    """A flip; there and back is where it was. Numbers do not count, unless they are the tokens or go in."""
+    goes_in = INPUT in made.tags or not made.dtype.startswith(_NUMBERS)
+    if goes_in and any(map(is_query, _lengths(t, axis))):
+        made.tags = made.tags ^ {FLIPPED}
     return made
 
 
@@ -286,7 +291,7 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
             marks = marks | {mark}
     for each in {id(x): x for x in (whole, t)}.values():
         each.tags = (each.tags - {SCORES, ACROSS, ALIKE, FIRST_KEYS}) | marks
-        each.data = None
+        each.data, each.numbers = None, ()
 
 
 def parts(value: Value) -> list[Tensor]:
@@ -298,9 +303,10 @@ def parts(value: Value) -> list[Tensor]:
 def spreads(t: Tensor, shape: Shape) -> bool:
     """Whether one row that was cut out of the query goes into all rows of `shape`.
 
-    Positions do that rightly (a start plus a range), so integers do not count, nor comparisons of them.
+    Positions do that rightly (a start plus a range), so integers that are no tokens do not count, nor comparisons of
+    them.
     """
-    if not t.cuts or t.shape is None or (t.dtype.startswith(_NUMBERS) and JUDGED not in t.tags):
+    if not t.cuts or t.shape is None or (t.dtype.startswith(_NUMBERS) and t.tags.isdisjoint((JUDGED, TOKENS))):
         return False
     return any(map(dims.depends_on_query, shape)) and not any(map(_surely_rows, t.shape))
 

@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
-from auditor.torch import layers, model_parts, shared_positions
+from auditor.torch import layers, model_parts, rows, shared_positions
 from auditor.torch.modules import MODULE, walk
 from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
@@ -103,7 +103,14 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
         told = args.get(3, "position_ids")
         at = told if isinstance(told, Tensor) else args.kw.get("cache_position")
         hidden = shared_positions.stands_at(it.events, hidden, at, site)
+        mask = args.get(2, "attention_mask")
+        hidden = rows.blended(hidden, site, rows.has_rows(hidden) and _is_one_row(mask))
     return _output({"last_hidden_state": model_parts.changed(it, obj, hidden, site)})
+
+
+def _is_one_row(mask: Value | None) -> bool:
+    """Whether a mask of keys for each row of the query, `[batch, heads, rows, keys]`, has one row for all of them."""
+    return isinstance(mask, Tensor) and mask.shape is not None and len(mask.shape) == 4 and mask.shape[2] == 1
 
 
 def _forward_causal(it: Interpreter, args: Args, site: Site | None) -> Value:

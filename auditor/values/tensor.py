@@ -18,7 +18,8 @@ class Tensor(Value):
     """A tensor: its shape (None when unknown, with the reason), and where its rows were cut.
 
     `cuts` are the places that left one row of several; `tags` say what went into it (`argmax`, `wraps`, ...); `base`
-    is the input, buffer or parameter that it is a view of; `data` is a small known content. `of` is the tensor that
+    is the input, buffer or parameter that it is a view of; `data` is the number that all of it is, `numbers` are those
+    of a short vector. `of` is the tensor that
     this one is a view of, where that is none of those. `pick` is what it is beside a mask with a single one.
     """
 
@@ -29,6 +30,7 @@ class Tensor(Value):
     tags: frozenset[str] = NO_FLAGS
     base: Storage | None = None
     data: Value | None = None
+    numbers: tuple[Value, ...] = field(default=(), kw_only=True, compare=False, repr=False)
     of: Tensor | None = field(default=None, kw_only=True, compare=False, repr=False)
     pick: Pick | None = field(default=None, kw_only=True, compare=False, repr=False)
     born: int = field(default_factory=serial, kw_only=True, compare=False, repr=False)

@@ -241,3 +241,33 @@ def test_what_keeps_the_rows_stays_eligible(tmp_path: Path, name: str) -> None:
 def test_a_wrapped_cache_is_a_ring(tmp_path: Path) -> None:
     judgement = judged(tmp_path, mutate(SCRIPT, *CHANGED["a cache that wraps"]))
     assert judgement.says() == "out by ring-cache"
+
+
+@pytest.mark.parametrize(
+    ("edits", "says"),
+    [
+        ((("(1, 1, query_length, end_step)", "(1, 1, 1, end_step)"),), "unresolved by unknown-logits"),
+        ((("(1, 1, query_length, end_step)", "(1, end_step)"),), "eligible"),
+        ((("attention_mask=causal_mask", "attention_mask=causal_mask[:, :, -1:]"),), "unresolved by unknown-logits"),
+    ],
+    ids=["of one row", "of tokens", "of the last row"],
+)
+def test_a_mask_that_says_the_same_to_all_rows(tmp_path: Path, edits: tuple[Edit, ...], says: str) -> None:
+    """A mask of one row for each token leaves the triangle to the library."""
+    assert judged(tmp_path, mutate(SCRIPT, *edits)).says() == says
+
+
+@pytest.mark.parametrize(
+    ("begin", "says"),
+    [
+        ("begin, end = 0, position.shape[-1]", "unresolved by unknown-state-role"),
+        ("begin, end = self.past_seen_tokens, self.past_seen_tokens + 1", "out by baked-length"),
+    ],
+)
+def test_a_cache_that_is_written_in_a_place_of_its_own(tmp_path: Path, begin: str, says: str) -> None:
+    assert judged(tmp_path, mutate(SCRIPT, (BEGIN, f"        {begin}\n"))).says() == says
+
+
+def test_a_cache_that_has_seen_nothing_in_every_call(tmp_path: Path) -> None:
+    seen = "causal_mask.shape[-1] - input_ids.shape[-1]"
+    assert judged(tmp_path, mutate(SCRIPT, (seen, "0"))).says() == "unresolved by unknown-state-role"

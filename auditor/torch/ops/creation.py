@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, shapes
+from auditor.torch import positions, shapes, vectors
 from auditor.torch.masks import alike, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.placing import NUMBERS
@@ -105,7 +105,7 @@ def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
     )
     made = Tensor((length,), dtype_of(args) or "int64", places=here(site), flags=_flags(args.pos))
     made.pick = NUMBERS
-    if start == 0 and dims.is_query(length):
+    if isinstance(start, int) and dims.is_query(length):
         return positions.from_zero(made)
     return positions.of_length(made, *args.pos) if length == 1 else made
 
@@ -158,13 +158,20 @@ def from_data(it: Interpreter, args: Args, site: Site | None) -> Value:
     leaves = flatten_items(value)
     if it.events is not None:
         it.events.bakes(Seq("list", [n for n in leaves if not isinstance(n, Tensor)]), site, "torch.tensor()")
-    made = Tensor(shape, dtype_of(args), places=here(site), flags=_flags([value]))
+    whole = "int64" if leaves and all(map(_is_whole, leaves)) else ""
+    made = Tensor(shape, dtype_of(args, whole), places=here(site), flags=_flags([value]))
     if len(leaves) == 1:
         made.data = leaves[0]
+    else:
+        made = vectors.of_numbers(made, leaves)
     if Num in map(type, leaves):
         made = positions.of_length(made, *leaves)
     tags = [t for leaf in leaves for t in _leaf_tags(leaf)]
     return tagged(made, *tags) if tags else made
+
+
+def _is_whole(leaf: Value) -> bool:
+    return isinstance(leaf, Num) or (isinstance(leaf, Const) and type(leaf.value) is int)
 
 
 def _leaf_tags(leaf: Value) -> frozenset[str]:

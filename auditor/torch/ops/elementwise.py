@@ -10,9 +10,9 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes
 from auditor.torch.masks import WEIGHED, still_unmasked, triangular
-from auditor.torch.ops.op import first
+from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
-from auditor.values import NO_FLAGS, Args, Const, Tensor, Value
+from auditor.values import NO_FLAGS, Args, Const, Seq, Tensor, Value
 from auditor.values.tags import ALIKE, FLOORED, MOVED, TRIANGLE, TURNED, UNMASKED, WRAPS
 
 _TensorOp = Callable[[Interpreter, Args, "Site | None"], Tensor]
@@ -90,7 +90,13 @@ _shares = ordered(1, -1, blends=True)
 
 
 def flip(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return rows.flipped(it, same(it, args, site), first(args), args.get(1, "dims", "dim"))
+    axes = Seq("tuple", args.pos[1:]) if len(args.pos) > 2 else args.get(1, "dims", "dim", "axis")
+    return rows.flipped(same(it, args, site), first(args), axes)
+
+
+def flip_of(axis: int) -> Op:
+    """`flipud` and `fliplr`."""
+    return lambda it, args, site: rows.flipped(same(it, args, site), first(args), Const(axis))
 
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:

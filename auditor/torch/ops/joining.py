@@ -11,7 +11,7 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows, shapes, shared_positions
+from auditor.torch import rows, shapes, shared_positions, vectors
 from auditor.torch.events import is_layer
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
@@ -52,7 +52,7 @@ def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], 
     made.tags = made.tags | _moved(tensors, axis, made.shape)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, tensors, site)
-    made = rows.joined(made, lengths, site)
+    made = vectors.joined(rows.joined(made, lengths, site), tensors)
     return rows.spread_out(rows.other(it, made, len(tensors) > 1 and dims.depends_on_query(total)), *tensors)
 
 

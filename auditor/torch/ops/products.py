@@ -90,8 +90,10 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     kept = next((t.shape for t in (v, k) if t is not None and t.shape and len(t.shape) > 1), None)
     if it.events is not None and kept is not None and site is not None:
         it.events.attended(site, dims.is_query(kept[-2]))
-    leaks = v is not None and not causal and _sees_all(args.get(3, "attn_mask")) and rows.reads_written(it, v)
-    return rows.blended(rows.mixed(made), site, leaks)
+    unmasked = v is not None and _sees_all(args.get(3, "attn_mask")) and rows.reads_written(it, v)
+    if causal and unmasked and v is not None and it.events is not None and site is not None:
+        it.events.sees_stale(v, site)
+    return rows.blended(rows.mixed(made), site, unmasked and not causal)
 
 
 def _sees_all(mask: Value | None) -> bool:

@@ -7,8 +7,8 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, rows, shapes
-from auditor.torch.events import in_one_place, wraps_at
+from auditor.torch import positions, rows, shapes, vectors
+from auditor.torch.events import at_begin, in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed
@@ -28,8 +28,9 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = first_rows(viewed(t, shapes.replace(t.shape, axis, length)), t, axis, size(args.get(2, "start") or NONE))
     if made.base is not None and wraps_at(args.get(2, "start")):
         made = tagged(made, WRAPS)
-    if made.base is not None and in_one_place(_slice(args.get(2, "start"), length)):
-        made = positions.from_zero(tagged(made, ONE_PLACE), t)
+    key = _slice(args.get(2, "start"), length)
+    if made.base is not None and in_one_place(key):
+        made = positions.from_zero(tagged(made, ONE_PLACE), t, at_begin(key))
     if length == 1 != t.shape[axis]:
         made = positions.taken(made, t, args.get(2, "start"))
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
@@ -49,6 +50,8 @@ def select(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = positions.taken(viewed(t, shapes.drop(t.shape, axis)), t, args.get(2, "index"))
     if made.base is not None and wraps_at(args.get(2, "index")):
         made = tagged(made, WRAPS)
+    if t.numbers:
+        made = vectors.taken(made, t, args.get(2, "index") or NONE)
     if dims.depends_on_query(t.shape[axis]) and site is not None:
         made.cuts = (*made.cuts, site)
     return made
@@ -90,6 +93,7 @@ def take_along(it: Interpreter, args: Args, site: Site | None) -> Value:
     return gather(it, Args([t, Const(axis), wide]), site)
 
 
+@vectors.apart
 def tensor_split(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`tensor_split(t, parts or positions, dim)`: positions may count from the end."""
     t, given = first(args), args.get(1, "indices_or_sections", "indices", "sections") or NONE
@@ -106,6 +110,7 @@ def tensor_split(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Seq("tuple", [_part(t, axis, n, site) for n in lengths])
 
 
+@vectors.apart
 def split(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, axis = first(args), integer(args.get(2, "dim", "axis"), 0)
     given = args.get(1, "split_size_or_sections", "split_size", "indices_or_sections") or NONE
@@ -132,6 +137,7 @@ def split(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Seq("tuple", [Star((_part(t, axis, each, site),), count)])
 
 
+@vectors.apart
 def chunk(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, count, axis = first(args), integer(args.get(1, "chunks")), integer(args.get(2, "dim"), 0)
     if t.shape is None or count is None or axis is None:
@@ -141,6 +147,7 @@ def chunk(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Seq("tuple", [_part(t, axis, each, site)] * count)
 
 
+@vectors.apart
 def unbind(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, axis = first(args), integer(args.get(1, "dim"), 0)
     if t.shape is None or axis is None:

@@ -8,8 +8,8 @@ from auditor.places import Site, here
 from auditor.torch import shared_positions
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import dim_value, shape_value
-from auditor.values import Args, Const, Unknown, Value, number
-from auditor.values.tags import WRAPS
+from auditor.values import Args, Const, Seq, Unknown, Value, number
+from auditor.values.tags import PICKED, WRAPS
 
 
 def item(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -22,10 +22,13 @@ def item(it: Interpreter, args: Args, site: Site | None) -> Value:
         return baked
     if t.dtype.startswith("float"):
         return Unknown("a number computed at run time", "item", "float", places=t.places, flags=t.flags)
-    return number(dims.symbol(dims.Atom("item", wraps=WRAPS in t.tags)), (t,))
+    atom = dims.Atom("item", wraps=WRAPS in t.tags, chosen=not t.tags.isdisjoint(PICKED))
+    return number(dims.symbol(atom), (t,))
 
 
 def tolist(it: Interpreter, args: Args, site: Site | None) -> Value:
+    if first(args).numbers:
+        return Seq("list", list(first(args).numbers), places=here(site))
     if it.events is not None:
         it.events.bakes(first(args), site, "tolist()")
     return Unknown("the values of a tensor", "tolist()", "list", places=here(site))
