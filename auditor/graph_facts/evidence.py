@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from auditor.places import Site
 from auditor.values import Unknown, Value
 from rules.facts import Place
@@ -17,6 +19,12 @@ def evidence(site: Site, *values: Value | None) -> tuple[Place, ...]:
     for p in out:
         seen.setdefault((p.path, p.line), p)
     return tuple(seen.values())
+
+
+def apart(places: Iterable[Place], others: Iterable[Place]) -> tuple[Place, ...]:
+    """The places that are not among others, whatever is noted there."""
+    lines = {(p.path, p.line) for p in others}
+    return tuple(p for p in places if (p.path, p.line) not in lines)
 
 
 def why(reason: Unknown, site: Site) -> tuple[str, tuple[Place, ...]]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from auditor import dims
 from auditor.forward import Outcome, named_outputs, query_dim
 from auditor.graph_facts.declaration import Declaration, Declared
-from auditor.graph_facts.evidence import evidence, why
+from auditor.graph_facts.evidence import apart, evidence, why
 from auditor.graph_facts.query import has_one_row, query_axis
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import mro
@@ -19,7 +19,7 @@ from auditor.torch import shared_positions
 from auditor.torch.layers import EMBEDDING, attribute
 from auditor.torch.modules import walk
 from auditor.values import Instance, Tensor, Union, Unknown, Value
-from auditor.values.tags import BLENDED, INPUT, LARGEST, MIXED, NOT_THE_QUERYS, SHARED
+from auditor.values.tags import BLENDED, INPUT, LARGEST, MIXED, NOT_THE_QUERYS, SHARED, sites
 from rules.facts import Fact, Logits, Place
 
 
@@ -232,6 +232,8 @@ def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bo
     assert value.shape is not None
     rows = value.shape[:-1]
     cuts = tuple(c.place("one row is left here") for c in value.cuts)
+    made = tuple(s.place("these rows are made here") for s in sites(value.tags))
+    places = apart(places, made)
     if concrete:
         width = (
             q.value.shape[query_axis(q)] if q is not None and isinstance(q.value, Tensor) and q.value.shape else None
@@ -248,13 +250,13 @@ def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bo
             "rows of the query are mixed, or come out of a buffer that a kernel may fill: "
             "one forward over S rows may not be S forwards over one row"
         )
-        return Fact.unknown(reason, *places, *cuts, flags=value.flags)
+        return Fact.unknown(reason, *places, *cuts, *made, flags=value.flags)
     if query_dim() in rows and value.tags & NOT_THE_QUERYS:
         reason = "rows of the output are masked, moved or written in part: they may not be those of the query"
-        return Fact.unknown(reason, *places, *cuts, flags=value.flags)
+        return Fact.unknown(reason, *places, *cuts, *made, flags=value.flags)
     if query_dim() in rows:
         return Fact(Logits.ALL, places, flags=value.flags)
     if all(r == 1 for r in rows):
-        return Fact(Logits.LAST, (*places, *cuts), flags=value.flags)
+        return Fact(Logits.LAST, (*places, *(cuts or made)), flags=value.flags)
     left = ", ".join(map(str, rows))
-    return Fact.unknown(f"the output keeps [{left}] rows of a query of q", *places, *cuts, flags=value.flags)
+    return Fact.unknown(f"the output keeps [{left}] rows of a query of q", *places, *cuts, *made, flags=value.flags)

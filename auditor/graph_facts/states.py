@@ -8,12 +8,13 @@ from dataclasses import replace
 from auditor import dims
 from auditor.forward import Outcome, query_dim
 from auditor.graph_facts.declaration import Declaration, Declared
-from auditor.graph_facts.evidence import evidence, why
+from auditor.graph_facts.evidence import apart, evidence, why
 from auditor.graph_facts.query import has_one_row
 from auditor.roles import NO_STATE, cache_names, carried, is_cache_name, is_state_name, query_rank, role_by_name, words
+from auditor.torch.events import Write
 from auditor.torch.modules import walk
 from auditor.values import Instance, Storage, Tensor, Unknown, Value, merge_flags
-from rules.facts import Fact, Role, State
+from rules.facts import Fact, Place, Role, State
 
 
 def bound_inputs(d: Declaration) -> dict[str, str]:
@@ -216,25 +217,30 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome,
     if hidden is not None and role.is_kv and not any(w.storage.name in mine for w in outcome.events.writes):
         where = f" ({hidden.places[0].place()})" if hidden.places else ""
         role, reason = Role.UNKNOWN, f"nothing is seen to write `{name}`, and {hidden.reason}{where}"
-    moved = next((w for w in outcome.events.writes if w.storage.name in mine and w.whole and w.own), None)
+    writes = [w for w in outcome.events.writes if w.storage.name in mine]
+    at: tuple[Place, ...] = ()
+    moved = next((w for w in writes if w.whole and w.own), None)
     if moved is not None and role.is_kv:
-        role, reason = (
-            Role.UNKNOWN,
-            f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move",
-        )
-    unclear = next((w for w in outcome.events.writes if w.storage.name in mine and w.unclear), None)
-    if unclear is not None and role.is_kv:
-        role, reason = Role.UNKNOWN, f"`{name}` {unclear.unclear} ({unclear.site.place()})"
-    blended = next((w for w in outcome.events.writes if w.storage.name in mine and w.blended), None)
-    if blended is not None and role.is_kv:
-        role, reason = Role.UNKNOWN, f"`{name}` {blended.blended} ({blended.site.place()})"
-    narrow = next((w for w in outcome.events.writes if w.storage.name in mine and w.narrow), None)
+        role, at = Role.UNKNOWN, _written(moved)
+        reason = f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move"
+    for write in (next((w for w in writes if w.unclear), None), next((w for w in writes if w.blended), None)):
+        if write is not None and role.is_kv:
+            role, at = Role.UNKNOWN, _written(write)
+            reason = f"`{name}` {write.unclear or write.blended} ({write.site.place()})"
+    narrow = next((w for w in writes if w.narrow), None)
     if narrow is not None and role.is_kv:
-        reason = f"`{name}` {narrow.narrow} ({narrow.site.place()})"
+        reason, at = f"`{name}` {narrow.narrow} ({narrow.site.place()})", _written(narrow)
         if width is None or (narrow.spread and width > 1):
             role = Role.UNKNOWN
     places = evidence(d.site, d.state_source, source.value if source is not None else None)
-    return State(name, role, places, reason, shape)
+    return State(name, role, (*apart(places, at), *at), reason, shape)
+
+
+def _written(write: Write) -> tuple[Place, ...]:
+    """The places that say what is wrong with a write: its own, and what was made of the rows or the position."""
+    made = dict.fromkeys(s.place() for s in write.made)
+    own = write.site.place("written here")
+    return (*apart(made, (own,)), own)
 
 
 def _latent(d: Declaration, name: str) -> bool:

@@ -27,7 +27,7 @@ from auditor.values import (
     merge_places,
     serial,
 )
-from auditor.values.tags import BLENDED, COPY, FLIPPED, FLOORED, INPUT, MIXED, MOVED, ONE_PLACE, PICKED, WRAPS
+from auditor.values.tags import BLENDED, COPY, FLIPPED, FLOORED, INPUT, MIXED, MOVED, ONE_PLACE, PICKED, WRAPS, sites
 from rules.facts import Role
 
 Example = Mapping[dims.Atom, int]
@@ -40,7 +40,8 @@ class Write:
 
     `unclear` says why nobody can tell which rows hold what after the write, `blended` why a row that is written
     would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
-    of a longer query. `spread`: what is narrow goes into as many rows as the query has.
+    of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
+    written became what they are.
     """
 
     storage: Storage
@@ -52,6 +53,7 @@ class Write:
     blended: str = ""
     narrow: str = ""
     spread: bool = False
+    made: tuple[Site, ...] = ()
 
 
 @dataclass(slots=True)
@@ -170,9 +172,8 @@ class Events:
         spread = placed or (bool(narrow) and _takes_rows(target, key))
         if placed and self.symbolic:
             narrow = "is written at one position, whatever the length of the query"
-        self.writes.append(
-            Write(target.base, site, wraps, whole, own, unclear=unclear, blended=blended, narrow=narrow, spread=spread)
-        )
+        made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
+        self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended, narrow, spread, made))
 
     def _blended(self, storage: Storage, value: Value | None, part: bool) -> str:
         """Why rows that are written are not those of the query alone; `part`: no others are written."""

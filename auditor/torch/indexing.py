@@ -97,7 +97,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made.of = tensor
     if tensor.pick is not None and all(map(_is_new_axis_or_all, parts)):
         made.pick = tensor.pick.seen
-    made = rows.other(it, made, elsewhere)
+    made = rows.other(it, made, elsewhere, site)
     for at, start in starts:
         made = first_rows(made, tensor, at, start)
     if BEHIND in tensor.tags:

@@ -44,6 +44,8 @@ from auditor.values.tags import (
     WEIGHTS,
     WEIGHTS_ACROSS,
     WIDE,
+    At,
+    without,
 )
 
 _WRITTEN = frozenset({OTHER, FLIPPED, BLENDED, INPUT, FIRST_KEYS})
@@ -58,7 +60,7 @@ def has_rows(t: Value) -> bool:
 def blended(made: Tensor, site: Site | None, when: bool = True) -> Tensor:
     """Mark `made`: rows of the query are mixed in it, at `site`. Numbers do not count, unless they are the tokens."""
     if when and (TOKENS in made.tags or not made.dtype.startswith(_NUMBERS)):
-        made.tags = made.tags | {BLENDED}
+        made.tags = made.tags | At.of(BLENDED, site)
         made.places = merge_places(made.places, here(site))
     return made
 
@@ -67,7 +69,7 @@ def unblended(value: Value) -> Value:
     """`value` without the mark that rows of the query are mixed in it."""
     if isinstance(value, Union):
         return replace(value, options=tuple(map(unblended, value.options)))
-    return replace(value, tags=value.tags - {BLENDED}) if isinstance(value, Tensor) else value
+    return replace(value, tags=without(value.tags, BLENDED)) if isinstance(value, Tensor) else value
 
 
 def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
@@ -99,17 +101,17 @@ def is_row_mask(m: Value) -> bool:
     return len(rows) == 1 and (WIDE in m.tags or (len(m.shape) > 1 and all(d == 1 for d in rest)))
 
 
-def masked(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
+def masked(it: Interpreter, made: Tensor, site: Site | None, *operands: Value) -> Tensor:
     """`made` of these operands, of which one may be a mask of rows."""
-    return other(it, made, any(map(is_row_mask, operands)) and not all(map(is_row_mask, operands)))
+    return other(it, made, any(map(is_row_mask, operands)) and not all(map(is_row_mask, operands)), site)
 
 
-def scaled(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
+def scaled(it: Interpreter, made: Tensor, site: Site | None, *operands: Value) -> Tensor:
     """A product; with the number 0, or as many of it, it is 0 whatever goes in."""
     numbers = [v.data if isinstance(v, Tensor) else v for v in operands]
     if any(isinstance(n, Const) and n.value == 0 for n in numbers):
         made.tags = made.tags - {INPUT}
-    return masked(it, made, *operands)
+    return masked(it, made, site, *operands)
 
 
 def cancelled(made: Tensor, a: Value | None, b: Value | None) -> Tensor:
@@ -119,28 +121,29 @@ def cancelled(made: Tensor, a: Value | None, b: Value | None) -> Tensor:
     return made
 
 
-def other(it: Interpreter, made: Tensor, when: bool = True) -> Tensor:
-    """Mark `made`: its rows are others than the query's. Numbers (positions, indices) do not count.
+def other(it: Interpreter, made: Tensor, when: bool, site: Site | None) -> Tensor:
+    """Mark `made` at `site`: its rows are others than the query's. Numbers (positions, indices) do not count.
 
     Nor does what happens before a state is written: those are embeddings, which layers come after.
     """
     late = when and it.events is not None and it.events.inside
     if late and not made.dtype.startswith(_NUMBERS) and (made.shape is None or has_rows(made)):
-        made.tags = made.tags | {OTHER}
+        made.tags = made.tags | At.of(OTHER, site)
     return made
 
 
-def summed(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
+def summed(it: Interpreter, made: Tensor, site: Site | None, *operands: Value) -> Tensor:
     """A sum: each row is the query's when that of one operand is, and two of them in reverse order are mixed."""
     for tag in made.tags & NOT_THE_QUERYS:
         if any(tag not in t.tags for t in operands if isinstance(t, Tensor) and has_rows(t)):
-            made.tags = made.tags - {tag} | ({BLENDED} if tag == FLIPPED else NO_FLAGS)
-    return masked(it, made, *operands)
+            made.tags = made.tags - {tag} | {BLENDED} if tag == FLIPPED else without(made.tags, tag)
+    return masked(it, made, site, *operands)
 
 
 def mixed(made: Tensor) -> Tensor:
     """Attention: every row of the result has seen what it needs, but in reverse order it is not where it belongs."""
-    made.tags = made.tags - {*NOT_THE_QUERYS, MASK} | ({BLENDED} if FLIPPED in made.tags else NO_FLAGS)
+    blends = frozenset({BLENDED}) if FLIPPED in made.tags else NO_FLAGS
+    made.tags = (without(made.tags, OTHER) if OTHER in made.tags else made.tags) - {FLIPPED, MASK} | blends
     return made
 
 
@@ -215,11 +218,12 @@ def along(
     axis: Value | None,
     default: int | None = None,
     blends: Site | None = None,
+    site: Site | None = None,
 ) -> Tensor:
-    """An operation that moves what lies along `axis`, or mixes it at `blends`; without an axis, all of it."""
+    """An operation at `site` that moves what lies along `axis`, or mixes it at `blends`; without an axis, all of it."""
     lengths = _lengths(t, axis, default)
     made = blended(made, blends, blends is not None and any(map(is_query, lengths)))
-    return other(it, made, any(map(dims.depends_on_query, lengths)))
+    return other(it, made, any(map(dims.depends_on_query, lengths)), blends or site)
 
 
 def _lengths(t: Tensor, axis: Value | None, default: int | None = None) -> list[Dim]:
@@ -263,11 +267,11 @@ def _cut_short(d: Dim) -> bool:
     return isinstance(d, dims.Poly) and len(d.terms) == 2 and any(c < 0 and not m for m, c in d.terms) and d.query
 
 
-def flipped(made: Tensor, t: Tensor, axis: Value | None) -> Tensor:
+def flipped(made: Tensor, t: Tensor, axis: Value | None, site: Site | None) -> Tensor:
     """A flip; there and back is where it was. Numbers do not count, unless they are the tokens or go in."""
     goes_in = INPUT in made.tags or not made.dtype.startswith(_NUMBERS)
     if goes_in and any(map(is_query, _lengths(t, axis))):
-        made.tags = made.tags ^ {FLIPPED}
+        made.tags = without(made.tags, FLIPPED) if FLIPPED in made.tags else made.tags | At.of(FLIPPED, site)
     return made
 
 

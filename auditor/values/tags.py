@@ -5,6 +5,39 @@ Most of them go on to whatever is computed from the tensor (see `tensors.result`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from auditor.places import Site
+
+
+class At(str):
+    """A tag that goes with one of those below, and says where that one was made: it goes on to what is computed."""
+
+    __slots__ = ("site",)
+    site: Site
+
+    @classmethod
+    def of(cls, tag: str, site: Site | None) -> frozenset[str]:
+        """`tag`, with where it was made when that is known."""
+        if site is None:
+            return frozenset({tag})
+        made = cls(f"{tag}@{id(site)}")
+        made.site = site
+        return frozenset({tag, made})
+
+
+def without(tags: frozenset[str], *ended: str) -> frozenset[str]:
+    """Tags without some of them, and without where those were made."""
+    return frozenset(t for t in tags if (t.partition("@")[0] if type(t) is At else t) not in ended)
+
+
+def sites(tags: Iterable[str]) -> list[Site]:
+    """Where the tags were made, as far as it is known, in the order of their lines."""
+    return sorted((t.site for t in tags if isinstance(t, At)), key=lambda s: (s.path, s.line))
+
+
 # where the values come from
 
 INPUT = "input"

@@ -39,7 +39,7 @@ def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def added(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = _with_length(it, broadcasting(it, args, site), args, site)
-    return rows.summed(it, made, *args.pos, *args.kw.values()) if isinstance(made, Tensor) else made
+    return rows.summed(it, made, site, *args.pos, *args.kw.values()) if isinstance(made, Tensor) else made
 
 
 def _with_length(it: Interpreter, made: Value, args: Args, site: Site | None) -> Value:
@@ -59,7 +59,7 @@ def added_to(it: Interpreter, args: Args, site: Site | None) -> Value:
 def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = combine(it, [*args.pos, *(args.kw[k] for k in ("other",) if k in args.kw)], site)
     taken = args.get(1, "other")
-    made = rows.cancelled(rows.summed(it, made, *args.pos, *args.kw.values()), args.get(0, "input"), taken)
+    made = rows.cancelled(rows.summed(it, made, site, *args.pos, *args.kw.values()), args.get(0, "input"), taken)
     return tagged(made, WRAPS) if isinstance(taken, Tensor) and FLOORED in taken.tags else made
 
 
@@ -69,7 +69,7 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
         return made
     rounding = text_of(args.kw.get("rounding_mode", NONE))
     factors = [*args.pos, *(v for name, v in args.kw.items() if name != "out")]
-    return tagged(made, FLOORED) if rounding else rows.scaled(it, made, *factors)
+    return tagged(made, FLOORED) if rounding else rows.scaled(it, made, site, *factors)
 
 
 def polar(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -126,7 +126,7 @@ def where(it: Interpreter, args: Args, site: Site | None) -> Value:
         made = _in_place(it, made, chosen)
     made.dtype = chosen[0].dtype if chosen else "float32"
     if condition is not None:
-        made = rows.masked(it, made, condition, *(v for v in args.pos if v is not condition))
+        made = rows.masked(it, made, site, condition, *(v for v in args.pos if v is not condition))
     if any(isinstance(v, Tensor) and v.dtype.startswith(("int", "uint")) for v in args.pos[1:]):
         return tagged(made, CHOSEN)
     return made
@@ -206,12 +206,12 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     elif op in _COMPARES:
         made = rows.compares(made, (a, b))
     elif op in ("+", "-"):
-        made = rows.summed(it, made, a, b)
+        made = rows.summed(it, made, site, a, b)
         made = rows.cancelled(made, a, b) if op == "-" else made
     elif op == "^":
         made = rows.cancelled(made, a, b)
     elif op in ("*", "/"):
-        made = rows.scaled(it, made, a, b)
+        made = rows.scaled(it, made, site, a, b)
     if (type(a) is Tensor and a.pick is not None) or (type(b) is Tensor and b.pick is not None):
         made = placing.combined(it, op, a, b, made)
         if op not in ("*", "/"):

@@ -51,7 +51,7 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
         met = still_unmasked(made.tags | mask.tags, (first(args), mask)) | mask.tags & {TRIANGLE}
         made = rows.spread_out(made, mask)
     made.tags = made.tags - UNMASKED | met
-    return rows.masked(it, made, first(args), mask)
+    return rows.masked(it, made, site, first(args), mask)
 
 
 def softmax(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -81,7 +81,7 @@ def ordered(axis: int, default: int | None = None, blends: bool = False) -> _Ten
         made = same(it, args, site)
         made.tags = made.tags - {ALIKE}
         along = args.get(axis, "dim", "dims", "axis")
-        return rows.along(it, made, first(args), along, default, site if blends else None)
+        return rows.along(it, made, first(args), along, default, site if blends else None, site)
 
     return run
 
@@ -91,12 +91,12 @@ _shares = ordered(1, -1, blends=True)
 
 def flip(it: Interpreter, args: Args, site: Site | None) -> Value:
     axes = Seq("tuple", args.pos[1:]) if len(args.pos) > 2 else args.get(1, "dims", "dim", "axis")
-    return rows.flipped(same(it, args, site), first(args), axes)
+    return rows.flipped(same(it, args, site), first(args), axes, site)
 
 
 def flip_of(axis: int) -> Op:
     """`flipud` and `fliplr`."""
-    return lambda it, args, site: rows.flipped(same(it, args, site), first(args), Const(axis))
+    return lambda it, args, site: rows.flipped(same(it, args, site), first(args), Const(axis), site)
 
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:

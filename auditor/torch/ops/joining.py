@@ -53,7 +53,7 @@ def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], 
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, tensors, site)
     made = vectors.joined(rows.joined(made, lengths, site), tensors)
-    return rows.spread_out(rows.other(it, made, len(tensors) > 1 and dims.depends_on_query(total)), *tensors)
+    return rows.spread_out(rows.other(it, made, len(tensors) > 1 and dims.depends_on_query(total), site), *tensors)
 
 
 def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset[str]:
@@ -108,7 +108,7 @@ def repeat_interleave(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = result(
         shapes.replace(t.shape, axis, dims.mul(t.shape[shapes.normal(axis, len(t.shape))], count)), t, site=None
     )
-    return rows.spread_out(rows.along(it, made, t, Const(axis)), t)
+    return rows.spread_out(rows.along(it, made, t, Const(axis), site=site), t)
 
 
 def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -124,4 +124,4 @@ def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
         made = rows.joined(made, [before, t.shape[axis]], site)
         made = rows.joined(made, [before, dims.add(t.shape[axis], behind)], site)
     moved = any(dims.depends_on_query(t.shape[axis]) and (before, behind) != (0, 0) for axis, before, behind in sides)
-    return rows.spread_out(rows.other(it, made, moved), t)
+    return rows.spread_out(rows.other(it, made, moved, site), t)

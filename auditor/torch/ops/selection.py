@@ -66,7 +66,7 @@ def index_select(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = positions.looked_up(result(shapes.replace(t.shape, axis, count), t, index))
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(count) and site is not None:
         made.cuts = (*made.cuts, site)
-    return rows.along(it, made, t, Const(axis))
+    return rows.along(it, made, t, Const(axis), site=site)
 
 
 def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -79,7 +79,7 @@ def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
         dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)
     ):
         made.cuts = (*made.cuts, site) if site is not None else made.cuts
-    return rows.along(it, made, t, args.get(1, "dim"))
+    return rows.along(it, made, t, args.get(1, "dim"), site=site)
 
 
 def take_along(it: Interpreter, args: Args, site: Site | None) -> Value:

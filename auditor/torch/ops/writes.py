@@ -116,9 +116,10 @@ def _written_at(it: Interpreter, args: Args, site: Site | None) -> Tensor:
         made = _on_constants(made, t, parts, site)
     axis = next((a for a in (*args.pos[1:3], args.kw.get("dim")) if isinstance(a, Const)), None)
     if axis is not None:
-        return rows.along(it, made, t, axis)
+        return rows.along(it, made, t, axis, site=site)
     if isinstance(at := args.get(1, "indices"), Seq) and t.shape is not None:
-        return rows.other(it, made, any(dims.depends_on_query(d) for d, _ in zip(t.shape, at.items, strict=False)))
+        others = any(dims.depends_on_query(d) for d, _ in zip(t.shape, at.items, strict=False))
+        return rows.other(it, made, others, site)
     return made
 
 
