@@ -41,7 +41,7 @@ class Write:
     `unclear` says why nobody can tell which rows hold what after the write, `blended` why a row that is written
     would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
-    written became what they are.
+    written became what they are, `begin` the first of them.
     """
 
     storage: Storage
@@ -54,6 +54,7 @@ class Write:
     narrow: str = ""
     spread: bool = False
     made: tuple[Site, ...] = ()
+    begin: dims.Dim | None = None
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class Events:
     A Python number that is made of a dimension or of a tensor is then a constant, and a branch on one is taken once.
 
     `layers`: the layers of a model whose `forward` is not read have run. `alone` is where attention saw the rows of the
-    query only; None once it has seen others. `stale` is where it saw rows of a cache behind those of the query.
+    query only; None once it has seen others. `stale` is where it saw others of a cache than were written, and why.
     `hidden_cache` says which cache a model was handed that nobody can read.
 
     `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
@@ -80,7 +81,7 @@ class Events:
     experts: list[Site] = field(default_factory=list)
     layers: bool = False
     alone: Site | None = None
-    stale: Site | None = None
+    stale: tuple[Site, str] | None = None
     hidden_cache: Unknown | None = None
     _cached: bool = False
     symbolic: bool = False
@@ -173,7 +174,8 @@ class Events:
         if placed and self.symbolic:
             narrow = "is written at one position, whatever the length of the query"
         made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
-        self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended, narrow, spread, made))
+        begin = written_rows.begin(target, key, value) if part else None
+        self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended, narrow, spread, made, begin))
 
     def _blended(self, storage: Storage, value: Value | None, part: bool) -> str:
         """Why rows that are written are not those of the query alone; `part`: no others are written."""
@@ -207,15 +209,17 @@ class Events:
         self._cached = self._cached or not alone
         self.alone = None if self._cached else self.alone or site
 
-    def sees_stale(self, values: Tensor, site: Site) -> None:
-        """Note that attention without a mask has values of a cache whose number nothing but its own length decides."""
+    def sees(self, values: Tensor, site: Site) -> None:
+        """Note when attention without a mask has values of a cache that do not end with the rows that were written."""
         if values.shape is None or len(values.shape) < 2:
             return
         for write in self.writes:
             if write.storage.tag in values.tags or values.base is write.storage:
                 own = {a for d in write.storage.shape or () for a in dims.lengths_in(d)}
                 if dims.lengths_in(values.shape[-2]) <= own:
-                    self.stale = self.stale or site
+                    self.stale = self.stale or (site, _AS_MANY)
+                elif values.shape[-2] == write.begin:
+                    self.stale = self.stale or (site, _NONE_OF_THESE)
 
     def kept(self, name: str, site: Site) -> None:
         """Something that was there before `forward` ran is another tensor afterwards."""
@@ -229,6 +233,10 @@ class Events:
             return None
         line = f" at line {whole.places[0].line}" if whole.places else ""
         return self._kept.setdefault(born, Storage(f"(tensor made{line})", "attribute"))
+
+
+_AS_MANY = "attention sees as many rows of a cache in every call: some that nothing or a draft was written to"
+_NONE_OF_THESE = "attention sees the rows of a cache up to those of the query, and none of these"
 
 
 def _is_placed(storage: Storage, value: Value | None) -> bool:

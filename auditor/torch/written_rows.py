@@ -23,6 +23,12 @@ def in_the_same_place(target: Tensor, key: Value | None, value: Value | None) ->
     )
 
 
+def begin(target: Tensor, key: Value | None, value: Value | None) -> Dim | None:
+    """The first of as many rows as the query has, where they are written by a slice."""
+    found = [as_dim(part.items[0]) for part, rows in _aligned(target, key, value) if dims.is_query(rows)]
+    return found[0] if found else None
+
+
 def too_few(target: Tensor, key: Value | None, value: Value | None) -> str:
     """What is wrong where a number of rows that is the same in every call takes as many as the query has."""
     for part, rows in _aligned(target, key, value):

@@ -54,6 +54,7 @@ READS = {
     "all of the cache": "CACHE",
     "a part of fixed length": "CACHE[:, :, -32:]",
     "a half of it": "CACHE[:, :, : CACHE.shape[2] // 2]",
+    "what was there before": "CACHE[:, :, :start]",
     "as many whatever the query": "CACHE[:, :, :end][:, :, -32:]",
 }
 

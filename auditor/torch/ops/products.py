@@ -92,7 +92,7 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
         it.events.attended(site, dims.is_query(kept[-2]))
     unmasked = v is not None and _sees_all(args.get(3, "attn_mask")) and rows.reads_written(it, v)
     if causal and unmasked and v is not None and it.events is not None and site is not None:
-        it.events.sees_stale(v, site)
+        it.events.sees(v, site)
     return rows.blended(rows.mixed(made), site, unmasked and not causal)
 
 
