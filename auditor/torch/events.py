@@ -162,19 +162,20 @@ class Events:
         unclear = unclear or _unclear(target, key, value, whole)
         if not unclear and not whole and _rounded(key):
             unclear = "is written at a position that was rounded"
-        if not unclear and self.symbolic and not whole and (ONE_PLACE in target.tags or _stays(target, key, value)):
+        part = self.symbolic and not whole
+        slices = written_rows.aligned(target, key, value) if part else []
+        if not unclear and part and (ONE_PLACE in target.tags or _stays(key, slices)):
             unclear = "is written in the same rows by every call"
-        few = written_rows.too_few(target, key, value) if self.symbolic else ""
+        few = written_rows.too_few(slices)
         if few:
             self.baked.append((site, few))
-        part = self.symbolic and not whole
         blended = self._blended(target.base, value, part) if self.symbolic else ""
         narrow = _narrow(key, value) if part else ""
         spread = placed or (bool(narrow) and _takes_rows(target, key))
         if placed and self.symbolic:
             narrow = "is written at one position, whatever the length of the query"
         made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
-        begin = written_rows.begin(target, key, value) if part else None
+        begin = written_rows.begin(slices)
         self.writes.append(Write(target.base, site, wraps, whole, own, unclear, blended, narrow, spread, made, begin))
 
     def _blended(self, storage: Storage, value: Value | None, part: bool) -> str:
@@ -213,9 +214,9 @@ class Events:
         """Note when attention without a mask has values of a cache that do not end with the rows that were written."""
         if values.shape is None or len(values.shape) < 2:
             return
+        own = {a for w in self.writes for d in w.storage.shape or () for a in dims.lengths_in(d)}
         for write in self.writes:
             if write.storage.tag in values.tags or values.base is write.storage:
-                own = {a for d in write.storage.shape or () for a in dims.lengths_in(d)}
                 if dims.lengths_in(values.shape[-2]) <= own:
                     self.stale = self.stale or (site, _AS_MANY)
                 elif values.shape[-2] == write.begin:
@@ -384,9 +385,9 @@ def at_begin(key: Value | None) -> bool:
     return any(is_length(stop) and as_dim(start) in (None, 0) for start, stop, _ in bounds)
 
 
-def _stays(target: Tensor, key: Value | None, value: Value | None) -> bool:
+def _stays(key: Value | None, slices: written_rows.Slices) -> bool:
     """Whether nothing but lengths and numbers that are the same in every call say which rows are written."""
-    return in_one_place(key) or written_rows.in_the_same_place(target, key, value)
+    return in_one_place(key) or written_rows.in_the_same_place(key, slices)
 
 
 def _of_query_alone(start: Value, stop: Value) -> bool:

@@ -55,6 +55,8 @@ _PRE, _POST = HOOKS = "(forward pre-hooks)", "(forward hooks)"
 
 def _hooks(obj: Instance, name: str) -> list[tuple[Value, bool]]:
     """The hooks of a module, each with whether it has it in every world: `one of several.register_forward_hook(f)`."""
+    if name not in obj.attrs:
+        return []
     worlds = [_listed(o) for o in _options(obj, name)]
     every = {id(h): h for hooks in worlds for h in hooks}
     return [(h, all(any(h is o for o in hooks) for hooks in worlds)) for h in every.values()]
