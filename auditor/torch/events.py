@@ -210,14 +210,17 @@ class Events:
         self._cached = self._cached or not alone
         self.alone = None if self._cached else self.alone or site
 
-    def sees(self, values: Tensor, site: Site) -> None:
-        """Note when attention without a mask has values of a cache that do not end with the rows that were written."""
+    def sees(self, values: Tensor, site: Site, masked: bool = False) -> None:
+        """Note when attention has values of a cache that do not end with the rows that were written.
+
+        A mask may hide what is behind these, and cannot show what is not there.
+        """
         if values.shape is None or len(values.shape) < 2:
             return
         own = {a for w in self.writes for d in w.storage.shape or () for a in dims.lengths_in(d)}
         for write in self.writes:
             if write.storage.tag in values.tags or values.base is write.storage:
-                if dims.lengths_in(values.shape[-2]) <= own:
+                if not masked and dims.lengths_in(values.shape[-2]) <= own:
                     self.stale = self.stale or (site, _AS_MANY)
                 elif values.shape[-2] == write.begin:
                     self.stale = self.stale or (site, _NONE_OF_THESE)

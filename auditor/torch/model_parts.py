@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from auditor import dims
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import present
 from auditor.objects.inheritance import class_lookup
@@ -109,23 +110,32 @@ def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unk
     if cache is None or (isinstance(cache, Const) and cache.value is None):
         it.events.attended(site, True)
         return
-    it.events.attended(site, False)
-    if isinstance(cache, (Seq, Tensor)):
-        return
+    given = None if isinstance(cache, (Seq, Tensor)) else _updated(it, cache, like, config, site)
+    values = given.items[1] if isinstance(given, Seq) and given.exact and len(given.items) == 2 else None
+    if isinstance(values, Tensor) and values.shape is not None and len(values.shape) > 1:
+        it.events.attended(site, dims.is_query(values.shape[-2]))
+        it.events.sees(values, site, masked=True)
+    else:
+        it.events.attended(site, False)
+
+
+def _updated(it: Interpreter, cache: Value, like: Tensor, config: Unknown, site: Site) -> Value | None:
+    """The keys and values that the `update` of a cache gives back, where it could be read."""
+    assert it.events is not None
     cls = cache.cls if isinstance(cache, Instance) else None
     update = class_lookup(cls, "update")[0] if isinstance(cls, Class) else None
     if not isinstance(update, Function):
         named = f"`{cache.dotted}`" if isinstance(cache, ExternalObject) else "the cache that the model is given"
         it.events.hidden_cache = Unknown(f"{named} is not read", places=cache.places or (site,))
-        return
+        return None
     heads, width = size(config.child(".num_key_value_heads")), size(config.child(".head_dim"))
     if heads is None or width is None or like.shape is None or len(like.shape) < 2:
-        return
+        return None
     rows = Tensor((like.shape[0], heads, like.shape[-2], width), "float32", tags=like.tags)
     at = Tensor((like.shape[-2],), "int64", tags=like.tags)
     layer = Unknown("which layer it is", "layer_idx", "int")
     more = Mapping({("str", "cache_position"): (Const("cache_position"), at)})
     try:
-        it.call(update, Args([cache, rows, rows, layer, more]), site)
+        return it.call(update, Args([cache, rows, rows, layer, more]), site)
     except RaiseSignal:
-        return
+        return None

@@ -271,3 +271,30 @@ def test_a_cache_that_is_written_in_a_place_of_its_own(tmp_path: Path, begin: st
 def test_a_cache_that_has_seen_nothing_in_every_call(tmp_path: Path) -> None:
     seen = "causal_mask.shape[-1] - input_ids.shape[-1]"
     assert judged(tmp_path, mutate(SCRIPT, (seen, "0"))).says() == "unresolved by unknown-state-role"
+
+
+GIVEN = "        return self.k_cache[layer_idx, :, :, :end, :], self.v_cache[layer_idx, :, :, :end, :]\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (f"return key_states, value_states\n{GIVEN}", "unresolved by unknown-logits"),
+        (
+            f"if position.shape[-1] > 1:\n            return key_states, value_states\n{GIVEN}",
+            "unresolved by unknown-logits",
+        ),
+        (GIVEN.replace(":end", ":begin").strip(), "unresolved by unknown-logits"),
+        (GIVEN.replace(", :end, :]", "]").strip(), "eligible"),
+        (f"{GIVEN.strip()}", "eligible"),
+    ],
+    ids=[
+        "the new rows",
+        "the new rows when there are several",
+        "the old rows",
+        "all, under the mask",
+        "as many as seen",
+    ],
+)
+def test_what_a_cache_gives_back(tmp_path: Path, code: str, says: str) -> None:
+    assert judged(tmp_path, mutate(SCRIPT, (GIVEN, f"        {code}\n"))).says() == says
