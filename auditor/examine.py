@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from auditor import started
 from auditor.changes import changed, counted
 from auditor.endings import cut_after, cut_short, exporter, where_cut, why_nothing
 from auditor.evaluations import Evaluations
 from auditor.frameworks.tables import tables
-from auditor.launches import Launch, Starts, launch
 from auditor.loader import FILE_PREFIX, Loader
 from auditor.modules import ModuleSource, SyntaxProblem
 from auditor.run import Result
@@ -112,7 +111,7 @@ class Examiner:
             else:
                 into.error = result
             return
-        exports = [*result.exports, *self._launched(result, run)]
+        exports = [*result.exports, *started.exports(self.evaluations, result, run.script)]
         if exports:
             into.exports = True
         else:
@@ -152,40 +151,6 @@ class Examiner:
         may += [c.argv for c in changed((), [o for o in result.flags.values() if o.kind == "switch"])]
         tried = [(c, self.evaluations.evaluate(run.script, c)) for c in may[:_MOST_VARIANTS]]
         return [c for c, other in tried if isinstance(other, Result) and other.exports]
-
-    def _launched(self, result: Result, run: Run) -> list[Export]:
-        """What the programs that a run starts export: console scripts of the libraries, and other scripts."""
-        out: list[Export] = []
-        for started in result.started:
-            what = launch(started.words)
-            inner = self._program(what, run) if what is not None else None
-            if isinstance(inner, Result):
-                out += inner.exports
-        return out
-
-    def _program(self, what: Launch, run: Run) -> Result | str | None:
-        """The result of a program that a run starts; None when it is none of the sources, or the script once more."""
-        if what.starts is Starts.COMMAND and self.sources.console_script(what.name) is not None:
-            return self.evaluations.evaluate("", tuple(what.argv), what.name)
-        path = self._started(what, run)
-        return self.evaluations.evaluate(path, tuple(what.argv)) if path not in ("", run.script) else None
-
-    def _started(self, what: Launch, run: Run) -> str:
-        """The file of the sources that a launch runs; empty when it is none, or may be one of two.
-
-        A relative path is looked for beside the script and from the root: either may be the current folder.
-        """
-        if "*" in what.name or what.starts is Starts.COMMAND:
-            return ""
-        if what.starts is Starts.MODULE:
-            file = self.sources.module(what.name, None, ())
-            return file.path if file is not None and self.sources.audited(file.path) else ""
-        if what.name.startswith(FILE_PREFIX):
-            path = what.name.removeprefix(FILE_PREFIX)
-            return path if self.sources.exists(path) else ""
-        places = {posixpath.normpath(posixpath.join(f, what.name)) for f in (posixpath.dirname(run.script), "")}
-        found = [p for p in places if not p.startswith(("..", "/")) and self.sources.exists(p)]
-        return found[0] if len(found) == 1 else ""
 
     def _has_words(self, script: str) -> bool:
         text = self.sources.read(script).text
