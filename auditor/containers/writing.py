@@ -12,7 +12,7 @@ from auditor.interpreter import Interpreter
 from auditor.joins import same, union
 from auditor.places import Site
 from auditor.torch import rows
-from auditor.torch.events import wraps_at
+from auditor.torch.keys import wraps_at
 from auditor.torch.ops.writes import filled_in
 from auditor.values import (
     NO_FLAGS,

@@ -7,7 +7,7 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import positions, rows, shared_positions
-from auditor.torch.events import in_one_place, wraps_at
+from auditor.torch.keys import in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
