@@ -1,23 +1,14 @@
-"""coremltools: `convert`, and what else makes a model of a model."""
+"""coremltools: `convert`, and what makes one model of another."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping as AbcMapping
 from dataclasses import replace
 
 from auditor.expressions.text import format_value
 from auditor.frameworks import mil
-from auditor.frameworks.coremltools_model import MODEL, SPEC, saved
-from auditor.frameworks.coremltools_types import (
-    ENUMERATED,
-    IMAGE_TYPE,
-    RANGE,
-    SHAPE,
-    STATE_TYPE,
-    TENSOR_TYPE,
-    declared_types,
-    type_names,
-    undecided_state,
-)
+from auditor.frameworks.coremltools_model import MODEL, SPEC, save
+from auditor.frameworks.coremltools_types import TYPES, input_types, type_names, undecided_state
 from auditor.frameworks.exports import Staged, declared_inputs, family_of
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program, called, forward_of
@@ -72,39 +63,19 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
     program = model.payload if isinstance(model, Instance) and isinstance(model.payload, Program) else None
     changed = model.taint if isinstance(model, Instance) and program is not None else None
     module = changed or program.module if program is not None else model
-    more = args.more if "inputs" not in args.kw and program is None else None
-    given = args.kw.get("inputs")
-    inputs: list[Declared] = declared_inputs(program) if program is not None else []
-    made: tuple[str, ...] = ()
     traced = traced_with(it, module, site) if program is None else None
-    if isinstance(module, Mapping):
-        more = Unknown("several models in one call, which coremltools does not document", places=(site,))
-    elif program is None and isinstance(module, Instance) and module.cls is mil.PROGRAM:
-        inputs, made, more = mil.specified(it, module, site)
-        if is_given(given):  # flexible shapes come from here; the states are those of the program
-            inputs, unknown = declared_types(it, module, given, site)
-            more = more or unknown
-    elif is_given(given):
-        inputs, unknown = declared_types(it, module, given, site)
-        more = more or unknown
-    elif program is None and traced:
-        forward = forward_of(it, module, site)
-        inputs = [Declared(called(forward, name), value, {}, value, name) for name, value in traced.items()]
-    elif program is None:
-        more = more or _no_inputs(module, site)
-    outputs = args.kw.get("outputs")
-    states = args.kw.get("states")
+    inputs, made, more = _inputs(it, module, program, traced, args, site)
+    outputs, states = args.kw.get("outputs"), args.kw.get("states")
     state_names: tuple[str, ...] | Unknown | None = None if program is not None else made
     if is_given(states):
         state_names = undecided_state(it, states, site) or type_names(it, states, site)
     elif args.more is not None:
         state_names = args.more
     output_names = type_names(it, outputs, site) if outputs is not None else None
-    names = tuple(i.name for i in inputs) if more is None else None
     return Declaration(
         module,
         tuple(inputs),
-        names,
+        tuple(i.name for i in inputs) if more is None else None,
         output_names if isinstance(output_names, tuple) else None,
         state_names,
         states,
@@ -114,6 +85,36 @@ def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaratio
         traced=traced,
         output_source=outputs,
     )
+
+
+def _inputs(
+    it: Interpreter,
+    module: Value,
+    program: Program | None,
+    traced: AbcMapping[str, Value] | None,
+    args: Args,
+    site: Site,
+) -> tuple[list[Declared], tuple[str, ...], Unknown | None]:
+    """(the inputs, the names of the states that the program itself has, why there may be more of both)."""
+    given = args.kw.get("inputs")
+    inputs = declared_inputs(program) if program is not None else []
+    if isinstance(module, Mapping):
+        return inputs, (), Unknown("several models in one call, which coremltools does not document", places=(site,))
+    made: tuple[str, ...] = ()
+    more = args.more if "inputs" not in args.kw and program is None else None
+    own = module if program is None and isinstance(module, Instance) and module.cls is mil.PROGRAM else None
+    if own is not None:
+        inputs, made, more = mil.specified(it, own, site)
+    if is_given(given):  # flexible shapes come from here; the states of a program are its own
+        inputs, unknown = input_types(it, module, given, site)
+        more = more or unknown
+    elif program is None and own is None:
+        if traced:
+            forward = forward_of(it, module, site)
+            inputs = [Declared(called(forward, name), value, {}, value, name) for name, value in traced.items()]
+        else:
+            more = more or _no_inputs(module, site)
+    return inputs, made, more
 
 
 def _no_inputs(module: Value, site: Site) -> Unknown:
@@ -149,7 +150,7 @@ NATIVES: dict[str, Value] = {
     "coremltools.MLModel": MODEL,
     "coremltools.utils.materialize_dynamic_shape_mlmodel": Native("materialize", _materialized),
     "coremltools.models.utils.materialize_dynamic_shape_mlmodel": Native("materialize", _materialized),
-    "coremltools.utils.save_spec": Native("coremltools.utils.save_spec", saved),
-    **{c.name: c for c in (RANGE, SHAPE, ENUMERATED, TENSOR_TYPE, IMAGE_TYPE, STATE_TYPE)},
+    "coremltools.utils.save_spec": Native("coremltools.utils.save_spec", save),
+    **{c.name: c for c in TYPES},
     **{name: Native(name, _same_model) for name in tables().keeps_model},
 }

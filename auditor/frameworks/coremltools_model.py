@@ -20,12 +20,13 @@ _PROGRAM = {"_mil_program", "functions"}
 _LABELS = ("name", "metadata", "author", "license", "userDefined", "shortDescription", "specificationVersion")
 
 
-def saved(it: Interpreter, args: Args, site: Site | None) -> Value:
+def save(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`model.save(path)`, or `save_spec(spec, path)`."""
     model, path = args.pos[0], args.get(1, "save_path", "path")
     if isinstance(model, Instance) and isinstance(model.payload, Staged) and path is not None:
         for export in model.payload.exports:
-            saved = format_value(path, "", None)
-            export.bundle, export.copies = export.bundle or saved, export.copies | {saved}
+            to = format_value(path, "", None)
+            export.bundle, export.copies = export.bundle or to, export.copies | {to}
             export.flags = export.flags | path.flags
     return NONE
 
@@ -118,6 +119,6 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 MODEL = NativeClass(
     "coremltools.models.MLModel",
-    {"__new__": _reopened, "save": saved, "get_spec": _spec, "__getattr__": _getattr},
+    {"__new__": _reopened, "save": save, "get_spec": _spec, "__getattr__": _getattr},
     (OBJECT,),
 )

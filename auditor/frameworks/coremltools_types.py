@@ -13,7 +13,20 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.roles import role_by_name
 from auditor.torch.tensors import size
-from auditor.values import NONE, Const, Instance, Star, Tensor, Union, Unknown, Value, is_none, merge_flags, text_of
+from auditor.values import (
+    NONE,
+    Const,
+    Instance,
+    Star,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    each_once,
+    is_none,
+    merge_flags,
+    text_of,
+)
 
 RANGE = record("coremltools.RangeDim", "lower_bound", "upper_bound", "default", "symbol")
 SHAPE = record("coremltools.Shape", "shape", "default")
@@ -21,22 +34,22 @@ ENUMERATED = record("coremltools.EnumeratedShapes", "shapes", "default")
 TENSOR_TYPE = record("coremltools.TensorType", "name", "shape", "dtype", "default_value", wraps={"shape": SHAPE})
 IMAGE_TYPE = record("coremltools.ImageType", "name", "shape", "scale", "bias")
 STATE_TYPE = record("coremltools.StateType", "wrapped_type", "name")
+TYPES = (RANGE, SHAPE, ENUMERATED, TENSOR_TYPE, IMAGE_TYPE, STATE_TYPE)
 
 
-def declared_types(it: Interpreter, module: Value, given: Value, site: Site) -> tuple[list[Declared], Unknown | None]:
+def input_types(it: Interpreter, module: Value, given: Value, site: Site) -> tuple[list[Declared], Unknown | None]:
+    """The inputs of a list of types, and why there may be more. A type without a name has that of its parameter."""
     parameters = parameter_names(forward_of(it, module, site))
     source = iterate(it, given, site)
     more = source.rest
     out: list[Declared] = []
-    each = [(isinstance(i, Star), one) for i in source.items for one in (i.items if isinstance(i, Star) else (i,))]
+    each = [(isinstance(i, Star), one) for i in source.items for one in each_once([i])]
     for n, (repeated, one) in enumerate(each):
         parameter = parameters[n] if n < len(parameters) else f"arg{n}"
         out.append(_input(it, one, parameter, site))
         name = one.attrs.get("name") if repeated and isinstance(one, Instance) else None
-        if (
-            isinstance(name, Unknown) and name.kind == "data"
-        ):  # any number of inputs, whatever they are called: caches, too
-            more = more or name
+        if isinstance(name, Unknown) and name.kind == "data":
+            more = more or name  # any number of inputs, whatever they are called: caches, too
     return out, more
 
 
@@ -47,7 +60,7 @@ def _input(it: Interpreter, item: Value, parameter: str, site: Site) -> Declared
         return options[0] if same else Declared(options[0].name, options[0].value, None, item, parameter)
     if not isinstance(item, Instance):
         return Declared(parameter, item, None, item if isinstance(item, Unknown) else None, parameter)
-    name = text_of(item.attrs.get("name", NONE)) or parameter
+    name = _name(item) or parameter
     shape = item.attrs.get("shape")
     value, axes = _shape(it, shape, item, site)
     return Declared(name, value, axes, shape if shape is not None else item, parameter)
@@ -74,29 +87,33 @@ def _shape(
     if not source.exact:
         reason = source.rest or Unknown("a shape of unknown rank", places=shape.places)
         return Tensor(None, reason=reason), None
-    dims_: list[Dim] = []
+    lengths: list[Dim] = []
     axes: dict[int, Dimension] = {}
     for n, d in enumerate(source.items):
-        if isinstance(d, Instance) and d.cls is RANGE:
-            varies = _varies(d)
-            if varies is None:
-                reason = Unknown("whether a range has one length or more is not known", places=d.places or shape.places)
-                return Tensor(None, reason=reason, flags=d.flags), None
-            if not varies:
-                low = size(d.attrs.get("lower_bound", NONE))
-                dims_.append(1 if low is None else low)
-                continue
-            axes[n] = Dimension(True, label=f"range{d.born}", source=d)
-            default = size(d.attrs.get("default", NONE))
-            dims_.append(default if isinstance(default, int) and default > 0 else 1)
-            continue
-        one = size(d)
-        if one is None:
+        varies = isinstance(d, Instance) and d.cls is RANGE and _varies(d)
+        if varies is None:
+            reason = Unknown("whether a range has one length or more is not known", places=d.places or shape.places)
+            return Tensor(None, reason=reason, flags=d.flags), None
+        length = _length(d, varies)
+        if length is None:
             return Tensor(None, reason=Unknown("a dimension that is not known", places=d.places or shape.places)), None
-        dims_.append(one)
+        if varies and isinstance(d, Instance):
+            axes[n] = Dimension(True, label=f"range{d.born}", source=d)
+        lengths.append(length)
     return Tensor(
-        tuple(dims_), _dtype(item), places=shape.places or item.places, flags=merge_flags([shape, *source.items])
+        tuple(lengths), _dtype(item), places=shape.places or item.places, flags=merge_flags([shape, *source.items])
     ), axes
+
+
+def _length(d: Value, varies: bool) -> Dim | None:
+    """How long a dimension is in the example; None for one that is not known."""
+    if not isinstance(d, Instance) or d.cls is not RANGE:
+        return size(d)
+    if not varies:
+        low = size(d.attrs.get("lower_bound", NONE))
+        return 1 if low is None else low
+    default = size(d.attrs.get("default", NONE))
+    return default if isinstance(default, int) and default > 0 else 1
 
 
 def _varies(bounds: Instance) -> bool | None:
@@ -124,6 +141,7 @@ def _numbers(bound: Value) -> list[Dim | None]:
 
 
 def _enumerated(it: Interpreter, shape: Instance, site: Site) -> tuple[Value, dict[int, Dimension] | None]:
+    """The first of several shapes, and the axes in which they differ."""
     shapes = [iterate(it, s, site) for s in iterate(it, shape.attrs.get("shapes", NONE), site).items]
     rows = [[size(d) for d in s.items] for s in shapes if s.exact]
     if not rows or len(rows) != len(shapes) or any(len(r) != len(rows[0]) or None in r for r in rows):
@@ -151,13 +169,13 @@ def type_names(it: Interpreter, value: Value, site: Site) -> tuple[str, ...] | U
         return source.rest
     out: list[str] = []
     for n, item in enumerate(source.items):
-        for one in getattr(item, "items", (item,)) if type(item).__name__ == "Star" else (item,):
-            name = text_of(one.attrs.get("name", NONE)) if isinstance(one, Instance) else None
-            inner = one.attrs.get("wrapped_type") if isinstance(one, Instance) else None
-            if name is None and isinstance(inner, Instance):
-                name = text_of(inner.attrs.get("name", NONE))
-            if name is None and not isinstance(one, Instance):
+        for one in each_once([item]):
+            if not isinstance(one, Instance):
                 return Unknown("a type that is not known", places=one.places or value.places)
+            inner = one.attrs.get("wrapped_type")
+            name = _name(one)
+            if name is None and isinstance(inner, Instance):
+                name = _name(inner)
             out.append(name or f"#{n}")
     return tuple(out)
 
@@ -169,7 +187,11 @@ def undecided_state(it: Interpreter, states: Value, site: Site) -> Unknown | Non
     """
     for item in iterate(it, states, site).items:
         for one in item.items if isinstance(item, Star) else ():
-            name = text_of(one.attrs.get("name", NONE)) if isinstance(one, Instance) else None
+            name = _name(one) if isinstance(one, Instance) else None
             if name is not None and "*" not in name and not role_by_name(name).is_kv:
                 return Unknown(f"whether `{name}` is declared", places=one.places or states.places or (site,))
     return None
+
+
+def _name(of: Instance) -> str | None:
+    return text_of(of.attrs.get("name", NONE))
