@@ -13,9 +13,10 @@ from auditor.places import Site, here
 from auditor.roles import is_state_name, role_by_name
 from auditor.rounds import Parts
 from auditor.torch import positions
-from auditor.torch.events import Events, Example
+from auditor.torch.events import Events
 from auditor.torch.modules import call_module, walk
 from auditor.torch.rows import parts, unblended
+from auditor.torch.tracing import Example
 from auditor.values import Args, Instance, Mapping, Seq, Star, Storage, Tensor, Union, Unknown, Value, text_of
 from auditor.values.tags import INPUT
 

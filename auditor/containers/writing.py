@@ -9,10 +9,11 @@ from auditor.containers.entries import put
 from auditor.containers.iteration import iterate
 from auditor.containers.reading import get_item, known_index, repetition, slice_of
 from auditor.interpreter import Interpreter
-from auditor.joins import same, union
+from auditor.joins import union
 from auditor.places import Site
+from auditor.sameness import same
 from auditor.torch import rows
-from auditor.torch.events import wraps_at
+from auditor.torch.keys import wraps_at
 from auditor.torch.ops.writes import filled_in
 from auditor.values import (
     NO_FLAGS,

@@ -8,7 +8,6 @@ from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
 from auditor.frameworks.exports import Staged, exported
 from auditor.interpreter import Interpreter
-from auditor.joins import Absent
 from auditor.objects.inheritance import OBJECT
 from auditor.operators import truth
 from auditor.places import Site, here
@@ -29,6 +28,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from auditor.values.absence import Absent
 from rules.facts import Fact, GraphFacts, Query
 
 

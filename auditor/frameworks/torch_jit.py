@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as Table
+from collections.abc import Mapping as AbcMapping
 
 from auditor.calls.unread import unread
 from auditor.frameworks.torch_export import bind_inputs, keep, kept
@@ -77,7 +77,7 @@ def _not_read(args: Args, site: Site | None) -> Unknown:
     return Unknown("what is scripted cannot be read", "script", places=here(site), flags=merge_flags(args.pos))
 
 
-def traced_with(it: Interpreter, module: Value, site: Site) -> Table[str, Value] | None:
+def traced_with(it: Interpreter, module: Value, site: Site) -> AbcMapping[str, Value] | None:
     """The example inputs of a traced module by parameter, where they are known; None for a scripted module.
 
     A converter gets a traced module where nothing else is seen.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor import methods, operators
 from auditor.importing import module_attribute
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, guarded, join_all, maybe_absent, options_present, union_of
+from auditor.joins import guarded, join_all, union_of
 from auditor.objects.assignment import rewire
 from auditor.objects.inheritance import OBJECT, class_lookup, mro, unread_base
 from auditor.places import Site, here
@@ -34,6 +34,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from auditor.values.absence import Absent, maybe_absent, options_present
 from auditor.views import attribute_view
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from auditor import dims
 from auditor.answers import every, negated, some
-from auditor.joins import maybe_absent, same, union
+from auditor.joins import union
 from auditor.objects.inheritance import class_lookup
 from auditor.operators.results import derived, unknown_from
 from auditor.operators.truths import defines, truth
+from auditor.sameness import same
 from auditor.values import (
     Bound,
     Class,
@@ -36,6 +37,7 @@ from auditor.values import (
     key_of,
     text_of,
 )
+from auditor.values.absence import maybe_absent
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.torch import shapes
-from auditor.torch.events import is_layer
+from auditor.torch.state_writes import is_layer
 from auditor.values import Const, Num, Pick, Tensor, Unknown, Value, altered, serial
 from auditor.values.tags import MOVED, PICKED, WRAPS
 

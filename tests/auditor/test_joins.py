@@ -8,7 +8,9 @@ import pytest
 
 from auditor import dims
 from auditor.dims import Atom
-from auditor.joins import Absent, congruent, join, join_all, join_contents, merge_unknowns, same, union
+from auditor.joined_contents import join_contents
+from auditor.joins import join, join_all, merge_unknowns, union
+from auditor.sameness import congruent, same
 from auditor.values import (
     MAX_OPTIONS,
     NONE,
@@ -30,6 +32,7 @@ from auditor.values import (
     Unknown,
     Value,
 )
+from auditor.values.absence import Absent
 
 Q, H = dims.symbol(Atom("q", query=True)), dims.symbol(Atom("h"))
 A, B = NativeClass("A"), NativeClass("B")

@@ -9,7 +9,7 @@ from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import placing, rows
-from auditor.torch.events import wraps_at
+from auditor.torch.keys import wraps_at
 from auditor.torch.ops import elementwise
 from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, multiplied, scaled, subtracted
 from auditor.torch.ops.op import Op, first

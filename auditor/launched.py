@@ -12,7 +12,7 @@ from auditor.sinks import Export
 from auditor.sources import Sources
 
 
-def exports(evaluations: Evaluations, result: Result, script: str) -> list[Export]:
+def launched(evaluations: Evaluations, result: Result, script: str) -> list[Export]:
     """The exports of the programs that a run of `script` starts, in the order of their start."""
     out: list[Export] = []
     for started in result.started:
