@@ -73,6 +73,7 @@ def evaluate(
     it.events, it.conditions, it.maybe_raised = events, frozenset(), []
     assumed, it.assumed = it.assumed, Assumptions()
     _share(it, module)
+    events.unwritten = _watched(module, inputs)
     mark = len(it.heap.pending)
     it.heap.open()
     result: Value
@@ -144,6 +145,13 @@ def _share(it: Interpreter, module: Instance) -> None:
             it.rounds.add(parts, [value])
             if parts.spans and not parts.holds(m):
                 it.rounds.share(parts)
+
+
+def _watched(module: Instance, inputs: tuple[Input, ...]) -> dict[str, tuple[Dim, ...]]:
+    """The tags and shapes of what may be a state: buffers of the module, and inputs."""
+    given = [v for _, m in walk(module) for v in m.attrs.values()] + [i.tensor for i in inputs]
+    bases = [v.base for v in given if isinstance(v, Tensor) and v.base is not None and v.base.watched]
+    return {b.tag: b.shape for b in bases if b.shape}
 
 
 def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tuple[str, Value]]:

@@ -13,6 +13,7 @@ from auditor.graph_facts.query import has_one_row
 from auditor.roles import NO_STATE, cache_names, carried, is_cache_name, is_state_name, query_rank, role_by_name, words
 from auditor.torch.modules import walk
 from auditor.values import Instance, Storage, Tensor, Unknown, Value, merge_flags
+from auditor.values.tags import ANEW
 from rules.facts import Fact, Role, State
 
 
@@ -75,7 +76,7 @@ def is_recurrent(d: Declaration, recurrent: dict[str, Role], outcome: Outcome) -
     """Whether a state is said to be there for what one row takes from those before it, beside attention."""
     names = d.state_names if isinstance(d.state_names, tuple) else ()
     roles = {role_by_name(n) for n in (*names, *(w.storage.name for w in outcome.events.writes))}
-    return not roles.union(recurrent.values()).isdisjoint((Role.CONV, Role.RECURRENT))
+    return bool(outcome.events.renewed) or not roles.union(recurrent.values()).isdisjoint((Role.CONV, Role.RECURRENT))
 
 
 def may_hold_state(module: Value) -> bool:
@@ -182,7 +183,8 @@ def _through_outputs(d: Declaration, outcome: Outcome, states: set[str], placele
         given = [v for _, v in outcome.outputs if isinstance(v, Tensor) and tag in v.tags]
         if any(v.shape == shape or (placeless and _of_one_row(v) == shape) for v in given):
             role = role_by_name(i.name)
-            role = role if role in (Role.CONV, Role.RECURRENT) else Role.RECURRENT if placeless else Role.UNKNOWN
+            anew = placeless or any(ANEW + tag in v.tags for v in given)
+            role = role if role in (Role.CONV, Role.RECURRENT) else Role.RECURRENT if anew else Role.UNKNOWN
             reason = f"the input `{i.name}` comes out again, computed from itself"
             out.append(State(i.name, role, evidence(d.site, i.value), reason, tuple(map(str, shape))))
     return out
@@ -216,6 +218,9 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome,
     if hidden is not None and role.is_kv and not any(w.storage.name in mine for w in outcome.events.writes):
         where = f" ({hidden.places[0].place()})" if hidden.places else ""
         role, reason = Role.UNKNOWN, f"nothing is seen to write `{name}`, and {hidden.reason}{where}"
+    anew = next((site for n, site in outcome.events.renewed.items() if n in mine), None)
+    if anew is not None and (role is Role.UNKNOWN or role.is_kv):
+        role, reason = Role.RECURRENT, f"`{name}` is computed anew from what it held ({anew.place()})"
     moved = next((w for w in outcome.events.writes if w.storage.name in mine and w.whole and w.own), None)
     if moved is not None and role.is_kv:
         role, reason = (

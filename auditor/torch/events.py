@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch import shared_positions, tracing
+from auditor.torch import recurrences, shared_positions, tracing
 from auditor.torch.rows import root
+from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import Write, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
@@ -27,7 +28,8 @@ class Events:
     and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
     of it was looked up. `last_rows` are the unknown values that are one row of another, with where it was taken,
     `row_axes` those whose rows lie along a known axis. `shared` is where single numbers met all rows of the query, and
-    `placing` the tags of those that say where rows lie (see `torch/positions.py`).
+    `placing` the tags of those that say where rows lie (see `torch/positions.py`). `unwritten` are the tags and shapes
+    of states that `forward` has not written yet, `renewed` those by name that it has computed anew from what they held.
     """
 
     example: Example | None = None
@@ -46,6 +48,8 @@ class Events:
     row_axes: dict[int, tuple[Value, int]] = field(default_factory=dict)
     shared: list[tuple[Site, Tensor]] = field(default_factory=list)
     placing: set[str] = field(default_factory=set)
+    unwritten: dict[str, Shape] = field(default_factory=dict)
+    renewed: dict[str, Site] = field(default_factory=dict)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
@@ -83,10 +87,19 @@ class Events:
         if key is not None:
             shared_positions.places(self, key)
         whole = writes_all(target, key)
+        if not whole or (value is not None and value is not target):
+            self.settles(target, value, site, whole)
         blended = self._blended(target.base, value, not whole) if self.symbolic else ""
         self.writes.append(
             write_at(target, site, key, value, whole=whole, unclear=unclear, blended=blended, symbolic=self.symbolic)
         )
+
+    def settles(self, target: Tensor, value: Value | None, site: Site, whole: bool) -> None:
+        """What is computed from a storage from now on, that has been written, says nothing of what it held before."""
+        assert target.base is not None
+        if whole and isinstance(value, Tensor) and recurrences.renews(target.base, value):
+            self.renewed.setdefault(target.base.name, site)
+        self.unwritten.pop(target.base.tag, None)
 
     def _blended(self, storage: Storage, value: Value | None, part: bool) -> str:
         """Why rows that are written are not those of the query alone; `part`: no others are written."""

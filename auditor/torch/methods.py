@@ -27,12 +27,14 @@ from auditor.torch.tensors import shape_value, unknown_tensor
 from auditor.values import FALSE, NONE, Args, Bound, Const, External, Instance, Native, Seq, Tensor, Unknown, Value
 
 _SAME = """
-abs absolute neg negative expm1 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
-celu elu sqrt rsqrt square tan asin acos atan sinh cosh erf erfinv reciprocal sign
-softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout local_response_norm
- nan_to_num
+abs absolute neg negative sign threshold dropout nan_to_num
 logical_not bitwise_not isnan isinf isfinite fliplr flipud type_as renorm sgn
 positive deg2rad diag_embed tanhshrink special_expit real imag conj angle
+"""
+_ACTIVATIONS = """
+expm1 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu celu elu
+sqrt rsqrt square tan asin acos atan sinh cosh erf erfinv reciprocal
+softplus leaky_relu hardswish hardsigmoid hardtanh prelu local_response_norm
 """
 _VIEWS = """
 detach contiguous cpu cuda requires_grad_ data alias numpy pin_memory share_memory_ view_as_real
@@ -40,7 +42,7 @@ view_as_complex resolve_conj to_dense dequantize
 """
 _COMPARE = "eq ne lt le gt ge not_equal greater less greater_equal less_equal"
 _BROADCAST = """
-pow float_power atan2 lerp addcmul addcdiv equal_ logical_and logical_or
+pow float_power atan2 equal_ logical_and logical_or
 logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
 hypot copysign rsub xlogy where_ __and__ __or__
 """
@@ -52,6 +54,7 @@ mean amax amin prod std var norm any all logsumexp nanmean linalg_norm
 
 OPS: dict[str, Op] = {
     **dict.fromkeys(_SAME.split(), elementwise.same),
+    **dict.fromkeys(_ACTIVATIONS.split(), elementwise.activated),
     **dict.fromkeys(_VIEWS.split(), conversions.view_of),
     **dict.fromkeys(_BROADCAST.split(), arithmetic.broadcasting),
     **dict.fromkeys(_REDUCE.split(), reductions.reduction),
@@ -80,6 +83,8 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(("masked_fill", "masked_scatter"), elementwise.masked),
     **dict.fromkeys(("clone", "copy"), conversions.cloned),
     "add": arithmetic.added,
+    "lerp": arithmetic.between,
+    **dict.fromkeys(("addcmul", "addcdiv"), arithmetic.product_added),
     "flip": elementwise.flip,
     "frac": elementwise.fraction,
     "roll": elementwise.rolled,

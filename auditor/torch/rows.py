@@ -32,6 +32,7 @@ from auditor.values.tags import (
     FLOORED,
     INPUT,
     JUDGED,
+    LEARNED,
     MASK,
     MIXED,
     MOVED,
@@ -75,7 +76,7 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     tensors = [t for t in operands if isinstance(t, Tensor)]
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
-    made.tags = made.tags - {MASK} | {JUDGED} if computed else made.tags | {MASK}
+    made.tags = made.tags - {MASK, LEARNED} | {JUDGED} if computed else made.tags - {LEARNED} | {MASK}
     if SHARED in made.tags or not made.tags.isdisjoint(ROWWISE):
         made = shared_positions.compared(made, tensors)
     return coarse(made) if FLOORED in made.tags else made

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing, rows, shapes, shared_positions
+from auditor.torch import placing, recurrences, rows, shapes, shared_positions
 from auditor.torch.ops.op import first
 from auditor.torch.ops.products import is_parameter, matmul
 from auditor.torch.shapes import Shape
@@ -50,6 +50,18 @@ def _with_length(it: Interpreter, made: Value, args: Args, site: Site | None) ->
     return made
 
 
+def product_added(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`addcmul(t, a, b)` and `addcdiv(t, a, b)`: t + a * b, with a factor."""
+    a, b = args.get(1, "tensor1"), args.get(2, "tensor2")
+    return added(it, Args([first(args), scaled(it, Args([a or NONE, b or NONE]), site)]), site)
+
+
+def between(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`lerp(t, end, weight)`: t + weight * (end - t)."""
+    made, weight = broadcasting(it, args, site), args.get(2, "weight") or NONE
+    return recurrences.scaled(it, made, (weight,)) if isinstance(made, Tensor) else made
+
+
 def added_to(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`addmm(t, a, b)` and `baddbmm(t, a, b)`: t + a @ b, each with a factor."""
     product = matmul(it, Args([args.get(1, "mat1", "batch1") or NONE, args.get(2, "mat2", "batch2") or NONE]), site)
@@ -69,7 +81,9 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
         return made
     rounding = text_of(args.kw.get("rounding_mode", NONE))
     factors = [*args.pos, *(v for name, v in args.kw.items() if name != "out")]
-    return tagged(made, FLOORED) if rounding else rows.scaled(it, made, *factors)
+    if rounding:
+        return tagged(made, FLOORED)
+    return recurrences.scaled(it, rows.scaled(it, made, *factors), factors)
 
 
 def polar(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -211,7 +225,7 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     elif op == "^":
         made = rows.cancelled(made, a, b)
     elif op in ("*", "/"):
-        made = rows.scaled(it, made, a, b)
+        made = recurrences.scaled(it, rows.scaled(it, made, a, b), (a, b))
     if (type(a) is Tensor and a.pick is not None) or (type(b) is Tensor and b.pick is not None):
         made = placing.combined(it, op, a, b, made)
         if op not in ("*", "/"):
