@@ -28,6 +28,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from auditor.values.tags import LEARNED
 
 SET = "(set)"
 """The attribute of a part that holds the names of the parts that a script has put into it."""
@@ -58,7 +59,7 @@ def replaced(it: Interpreter, hidden: Tensor, config: Unknown, site: Site | None
 def _keeps(given: Value, hidden: Tensor) -> bool:
     if not isinstance(given, Tensor) or hidden.shape is None:
         return False
-    return given.shape == hidden.shape and given.tags <= hidden.tags
+    return given.shape == hidden.shape and given.tags <= hidden.tags | {LEARNED}
 
 
 def changed(it: Interpreter, model: Instance, hidden: Tensor, site: Site | None) -> Tensor:

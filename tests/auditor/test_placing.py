@@ -60,7 +60,6 @@ def test_one_row_at_one_position_is_a_cache(tmp_path: Path, name: str) -> None:
 RECURRENT = {
     "a gate": keys("at = k.mean(-1, keepdim=True).sigmoid()", PUT),
     "a gate of zeros and ones": keys("at = (k.mean(-1, keepdim=True) > 0).float()", PUT),
-    "a decay": keys("key_cache[:] = key_cache * (1.0 - 0.1) + k * 0.1"),
     "all positions up to one": keys(NUMBERS, "at = (numbers <= start).float()", PUT),
     "all positions but one": keys(NUMBERS, "at = (numbers != start).float()", PUT),
     "what is kept and what is new change places": keys(NUMBERS, AT, "key_cache[:] = key_cache * at + k * (1.0 - at)"),
@@ -111,6 +110,11 @@ def test_of_one_row_none_is_mixed_with_another(tmp_path: Path, name: str) -> Non
 @pytest.mark.parametrize("name", sorted(RECURRENT))
 def test_what_is_no_such_mask_is_not_known(tmp_path: Path, name: str) -> None:
     assert _keys(tmp_path, PINNED, ONE, RECURRENT[name]).role is Role.UNKNOWN
+
+
+def test_a_decay_is_a_recurrence(tmp_path: Path) -> None:
+    decay = keys("key_cache[:] = key_cache * (1.0 - 0.1) + k * 0.1")
+    assert _keys(tmp_path, PINNED, ONE, decay).role is Role.RECURRENT
 
 
 @pytest.mark.parametrize("name", sorted({**RIGHT, **RECURRENT}))
