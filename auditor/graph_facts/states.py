@@ -239,6 +239,8 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome,
         if width is None or (narrow.spread and width > 1):
             role = Role.UNKNOWN
     places = evidence(d.site, d.state_source, source.value if source is not None else None)
+    if anew is not None:
+        places = (anew.place("computed anew from what it held"), *places)
     return State(name, role, places, reason, shape)
 
 
