@@ -169,6 +169,7 @@ def _through_outputs(d: Declaration, outcome: Outcome, states: set[str], placele
     """Inputs of fixed shape that come out again computed from themselves: states by another way."""
     out = []
     caches = cache_names([i.name for i in d.inputs]) if cache_names(d.output_names or ()) else []
+    back = carried([i.name for i in d.inputs], d.output_names or ())
     for i in d.inputs:
         if (
             i.name in {*states, *caches}
@@ -183,8 +184,9 @@ def _through_outputs(d: Declaration, outcome: Outcome, states: set[str], placele
         given = [v for _, v in outcome.outputs if isinstance(v, Tensor) and tag in v.tags]
         if any(v.shape == shape or (placeless and _of_one_row(v) == shape) for v in given):
             role = role_by_name(i.name)
-            anew = placeless or any(ANEW + tag in v.tags for v in given)
-            role = role if role in (Role.CONV, Role.RECURRENT) else Role.RECURRENT if anew else Role.UNKNOWN
+            anew = i.name in back and any(ANEW + tag in v.tags for v in given)  # else a hidden state goes through
+            known = role in (Role.CONV, Role.RECURRENT)
+            role = role if known else Role.RECURRENT if placeless or anew else Role.UNKNOWN
             reason = f"the input `{i.name}` comes out again, computed from itself"
             out.append(State(i.name, role, evidence(d.site, i.value), reason, tuple(map(str, shape))))
     return out

@@ -167,3 +167,11 @@ def test_what_comes_out_again(tmp_path: Path, new: str, rows: str, says: str, ro
     graph = graph_of(scan_text(tmp_path, {"export.py": carried(new, rows)}))
     assert [(s.name, s.role) for s in graph.facts.states.value or ()] == [("memory", role)]
     assert judge(graph.facts).says() == says
+
+
+def test_hidden_states_that_go_through_a_part_of_a_model_are_none(tmp_path: Path) -> None:
+    text = carried("torch.tanh(s) + kv", "1")
+    for name, out in (("hidden_states", "hidden_states_out"), ("features", "encoded")):
+        part = text.replace('"memory"', f'"{name}"').replace('"new_memory"', f'"{out}"')
+        graph = graph_of(scan_text(tmp_path / name, {"export.py": part}))
+        assert all(s.role is not Role.RECURRENT for s in graph.facts.states.value or ())
