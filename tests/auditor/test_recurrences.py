@@ -169,9 +169,10 @@ def test_what_comes_out_again(tmp_path: Path, new: str, rows: str, says: str, ro
     assert judge(graph.facts).says() == says
 
 
-def test_hidden_states_that_go_through_a_part_of_a_model_are_none(tmp_path: Path) -> None:
+def test_what_goes_through_a_part_of_a_model_is_none(tmp_path: Path) -> None:
+    """It comes out under another name; `x` and `embeds` are no states under the same one either."""
     text = carried("torch.tanh(s) + kv", "1")
-    for name, out in (("hidden_states", "hidden_states_out"), ("features", "encoded")):
+    for name, out in (("features", "encoded"), ("x", "new_x"), ("embeds", "embeds_out")):
         part = text.replace('"memory"', f'"{name}"').replace('"new_memory"', f'"{out}"')
         graph = graph_of(scan_text(tmp_path / name, {"export.py": part}))
         assert all(s.role is not Role.RECURRENT for s in graph.facts.states.value or ())
