@@ -174,10 +174,6 @@ def bind_inputs(
     return out, more
 
 
-def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
-
-
 def _decomposed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`program.run_decompositions(table)`: what a function of the script's own makes of an operator is not followed."""
     program, table = args.pos[0], args.get(1, "decomp_table")

@@ -29,13 +29,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def kind_of(obj: Seq | Mapping) -> str:
+def _kind_of(obj: Seq | Mapping) -> str:
     """The name of the type of a container."""
     return obj.kind if isinstance(obj, Seq) else "dict"
 
 
 def _has_method(obj: Seq | Mapping, name: str) -> bool:
-    return not name.startswith("__") and any(hasattr(t, name) for t in _TYPES.get(kind_of(obj), ()))
+    return not name.startswith("__") and any(hasattr(t, name) for t in _TYPES.get(_kind_of(obj), ()))
 
 
 def _unfollowed(name: str) -> Handler:
@@ -44,7 +44,7 @@ def _unfollowed(name: str) -> Handler:
     def method(it: Interpreter, args: Args, site: Site | None) -> Value:
         obj = args.pos[0]
         assert isinstance(obj, (Seq, Mapping))
-        cause = Unknown(f"`{name}` of a {kind_of(obj)} is not followed", f"{name}()", places=here(site))
+        cause = Unknown(f"`{name}` of a {_kind_of(obj)} is not followed", f"{name}()", places=here(site))
         it.heap.touch(obj)
         if isinstance(obj, Mapping):
             obj.restore(({}, cause))
@@ -82,7 +82,7 @@ def attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Valu
     if isinstance(obj, (Seq, Mapping)) and _has_method(obj, name):
         return Bound(Native(name, _unfollowed(name)), obj)
     if name == "__class__":
-        return Native(kind_of(obj) if isinstance(obj, (Seq, Mapping)) else "str", lambda it, a, s: NONE)
+        return Native(_kind_of(obj) if isinstance(obj, (Seq, Mapping)) else "str", lambda it, a, s: NONE)
     if isinstance(obj, Seq) and obj.kind == "slice" and name in ("start", "stop", "step"):
         return obj.items[("start", "stop", "step").index(name)]
     if isinstance(obj, (Num, Pattern)):

@@ -37,7 +37,7 @@ class _Unfollowed(Exception):
     """The generator yields where a look at its statements does not tell what runs before and after."""
 
 
-def managed(it: Interpreter, args: Args, site: Site | None) -> Value:
+def _managed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`contextlib.contextmanager(function)`."""
     function = args.pos[0]
     if isinstance(function, Function) and function.generator:
@@ -228,8 +228,8 @@ def _suppress(it: Interpreter, args: Args, site: Site | None) -> Value:
 NATIVES: dict[str, Value] = {
     "contextlib.suppress": Native("suppress", _suppress),
     "contextlib.nullcontext": Native("nullcontext", _nullcontext),
-    "contextlib.contextmanager": Native("contextmanager", managed),
-    "contextlib.asynccontextmanager": Native("asynccontextmanager", managed),
+    "contextlib.contextmanager": Native("contextmanager", _managed),
+    "contextlib.asynccontextmanager": Native("asynccontextmanager", _managed),
     "contextlib.ExitStack": EXIT_STACK,
     "contextlib.AsyncExitStack": EXIT_STACK,
 }

@@ -60,11 +60,11 @@ def layer(
         assert isinstance(obj, Instance)
         return forward(it, obj, Args(args.pos[1:], args.kw, args.more), site)
 
-    methods = {"__init__": init, "forward": ops_lifted(call), **(more or {})}
+    methods = {"__init__": init, "forward": _ops_lifted(call), **(more or {})}
     return NativeClass(f"torch.nn.{name}", methods, (MODULE,))
 
 
-def ops_lifted(op: Op) -> Op:
+def _ops_lifted(op: Op) -> Op:
     """`op` on each option when the input (after the layer itself) is one of several values."""
 
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
