@@ -13,6 +13,7 @@ import libcst as cst
 
 from auditor import operators
 from auditor.calls.parameters import bind, receiver
+from auditor.handlers import first_argument, itself
 from auditor.interpreter import Frame, Interpreter, RaiseSignal, Signal
 from auditor.objects.inheritance import OBJECT, class_lookup
 from auditor.places import Site, here
@@ -204,7 +205,7 @@ def _close(it: Interpreter, args: Args, site: Site | None) -> Value:
 EXIT_STACK = NativeClass(
     "contextlib.ExitStack",
     {
-        "__enter__": lambda it, args, site: args.pos[0],
+        "__enter__": itself,
         "__exit__": _close,
         "close": _close,
         "enter_context": _enter_context,
@@ -217,17 +218,13 @@ EXIT_STACK = NativeClass(
 )
 
 
-def _nullcontext(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0] if args.pos else NONE
-
-
 def _suppress(it: Interpreter, args: Args, site: Site | None) -> Value:
     return ExternalObject("contextlib.suppress", args)
 
 
 NATIVES: dict[str, Value] = {
     "contextlib.suppress": Native("suppress", _suppress),
-    "contextlib.nullcontext": Native("nullcontext", _nullcontext),
+    "contextlib.nullcontext": Native("nullcontext", first_argument),
     "contextlib.contextmanager": Native("contextmanager", _managed),
     "contextlib.asynccontextmanager": Native("asynccontextmanager", _managed),
     "contextlib.ExitStack": EXIT_STACK,

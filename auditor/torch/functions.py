@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from auditor import operators
+from auditor.handlers import first_argument, nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
@@ -11,17 +12,9 @@ from auditor.torch.ops.op import Op
 from auditor.values import NONE, Args, Const, External, Instance, Native, Tensor, Unknown, Value
 
 
-def _nothing(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return NONE
-
-
 def _context(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`with torch.no_grad():`, and the decorator, with and without a call."""
     return args.pos[0] if args.pos else Native("decorator", lambda it, inner, site: inner.pos[0] if inner.pos else NONE)
-
-
-def _first_argument(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0] if args.pos else NONE
 
 
 def _limits(kind: str) -> Op:
@@ -77,14 +70,14 @@ NATIVES: dict[str, Value] = {
     "torch.iinfo": Native("torch.iinfo", _limits("int")),
     "torch.numel": Native("torch.numel", to_python.numel),
     **{name: Native(name, _context) for name in _CONTEXTS},
-    **{name: Native(name, _nothing) for name in _CHECKS_AND_SETTINGS},
+    **{name: Native(name, nothing) for name in _CHECKS_AND_SETTINGS},
     "torch.nn.attention.bias.causal_lower_right": Native("causal_lower_right", creation.causal_bias(last=True)),
     "torch.nn.attention.bias.causal_upper_left": Native("causal_upper_left", creation.causal_bias(last=False)),
     **{f"torch.{name}": External(f"torch.{same}") for name, same in _TYPES.items()},
     "torch.is_tensor": Native("is_tensor", _is_tensor),
-    "torch.sym_int": Native("sym_int", _first_argument),
-    "torch.jit.ignore": Native("ignore", _first_argument),
-    "torch.jit.unused": Native("unused", _first_argument),
-    "torch.compiler.disable": Native("disable", _first_argument),
-    "torch.fx.wrap": Native("wrap", _first_argument),
+    "torch.sym_int": Native("sym_int", first_argument),
+    "torch.jit.ignore": Native("ignore", first_argument),
+    "torch.jit.unused": Native("unused", first_argument),
+    "torch.compiler.disable": Native("disable", first_argument),
+    "torch.fx.wrap": Native("wrap", first_argument),
 }

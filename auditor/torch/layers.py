@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from auditor import dims, operators
 from auditor.dims import Dim
+from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import positions, rows
@@ -227,7 +228,7 @@ def _numbered_weight(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 _RECURRENT_METHODS: Methods = {
-    "flatten_parameters": lambda it, args, site: NONE,
+    "flatten_parameters": nothing,
     "__getattr__": _numbered_weight,
 }
 

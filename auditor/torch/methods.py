@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch.ops import (
@@ -22,7 +23,7 @@ from auditor.torch.ops import (
 )
 from auditor.torch.ops.op import Op, lifted
 from auditor.torch.tensors import unknown_tensor
-from auditor.values import NONE, Args, Const, Native, Seq, Unknown, Value
+from auditor.values import Args, Const, Native, Seq, Unknown, Value
 
 _SAME = """
 abs absolute neg negative expm1 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
@@ -216,10 +217,6 @@ def _unfold(it: Interpreter, args: Args, site: Site | None) -> Value:
     return unknown_tensor("unfold()", site, *args.pos[:1])
 
 
-def _nothing(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return NONE
-
-
 def _of_numpy(op: Op) -> Op:
     """A function of numpy, which takes numbers and arrays: a trace does not follow a dimension through it."""
 
@@ -248,9 +245,9 @@ _METHODS: dict[str, Op] = {
     "tolist": to_python.tolist,
     "is_floating_point": lambda it, args, site: Unknown("the type of a tensor", "is_floating_point()", "bool"),
     "is_contiguous": lambda it, args, site: Const(True),
-    "backward": _nothing,
-    "register_hook": _nothing,
-    "retain_grad": _nothing,
+    "backward": nothing,
+    "register_hook": nothing,
+    "retain_grad": nothing,
 }
 METHODS = {n: Native(n, lifted(f)) for n, f in _METHODS.items()}
 """The methods of a tensor, and of an array of numpy."""
