@@ -143,10 +143,6 @@ def _pinned(it: Interpreter, query: Fact[Query], given: Value, site: Site) -> Fa
     return Fact(Query(False, tuple(sorted(widths))), places, flags=query.flags)
 
 
-def _self(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
-
-
 def quiet(it: Interpreter, args: Args, site: Site | None) -> Value:
     """Any other method of a converter or program changes nothing that a fact reads, unless it is given code."""
     obj, name = args.pos[0], text_of(args.pos[1])

@@ -10,8 +10,9 @@ from auditor.frameworks import mil
 from auditor.frameworks.coremltools_model import MODEL, SPEC, save
 from auditor.frameworks.coremltools_types import TYPES, input_types, type_names, undecided_state
 from auditor.frameworks.exports import Staged, declared_inputs, family_of
+from auditor.frameworks.forward_inputs import called, forward_of
 from auditor.frameworks.tables import tables
-from auditor.frameworks.torch_export import Program, called, forward_of
+from auditor.frameworks.torch_export import Program
 from auditor.frameworks.torch_jit import traced_with
 from auditor.graph_facts.compute import compute
 from auditor.graph_facts.declaration import Declaration, Declared, names_given

@@ -6,8 +6,8 @@ from auditor import dims
 from auditor.answers import common
 from auditor.containers.iteration import iterate
 from auditor.dims import Dim
+from auditor.frameworks.forward_inputs import forward_of, parameter_names
 from auditor.frameworks.records import record
-from auditor.frameworks.torch_export import forward_of, parameter_names
 from auditor.graph_facts.declaration import Declared, Dimension
 from auditor.interpreter import Interpreter
 from auditor.places import Site

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping as AbcMapping
 
 from auditor.calls.unread import unread
-from auditor.frameworks.torch_export import bind_inputs, keep, kept
+from auditor.frameworks.forward_inputs import bind_inputs
+from auditor.frameworks.saved_programs import keep, kept
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
 from auditor.torch.modules import TRACED_WITH, is_module, kept_module

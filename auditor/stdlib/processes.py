@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
+from auditor.handlers import itself, leaves, nothing
 from auditor.interpreter import ExitSignal, Handler, Interpreter
 from auditor.launches import shell_words
 from auditor.loader import FILE_PREFIX
@@ -92,12 +93,12 @@ def _communicated(it: Interpreter, args: Args, site: Site | None) -> Value:
 COMPLETED = NativeClass(
     "subprocess.CompletedProcess",
     {
-        "check_returncode": lambda it, args, site: NONE,
+        "check_returncode": nothing,
         "wait": _waited,
         "poll": _waited,
         "communicate": _communicated,
-        "__enter__": lambda it, args, site: args.pos[0],
-        "__exit__": lambda it, args, site: NONE,
+        "__enter__": itself,
+        "__exit__": nothing,
     },
 )
 
@@ -137,8 +138,8 @@ SYS_PATH = NativeClass(
         "extend": lambda it, args, site: (
             _search(it, Args([args.pos[0], *iterate(it, args.pos[1], site).items]), site) if site else NONE
         ),
-        "remove": lambda it, args, site: NONE,
-        "pop": lambda it, args, site: NONE,
+        "remove": nothing,
+        "pop": nothing,
         "index": lambda it, args, site: Unknown("a position in sys.path", "index", "int"),
         "__iter__": lambda it, args, site: Seq("list", [], Unknown("the folders of sys.path", "sys.path")),
         "__getitem__": lambda it, args, site: Unknown("a folder of sys.path", "sys.path[]", "str"),
@@ -147,13 +148,9 @@ SYS_PATH = NativeClass(
 )
 
 
-def _exit(it: Interpreter, args: Args, site: Site | None) -> Value:
-    raise ExitSignal("SystemExit")
-
-
 NATIVES: dict[str, Value] = {
-    "sys.exit": Native("exit", _exit),
-    "os._exit": Native("_exit", _exit),
+    "sys.exit": Native("exit", leaves),
+    "os._exit": Native("_exit", leaves),
     "subprocess.run": Native("subprocess.run", _command),
     "subprocess.call": Native("subprocess.call", _command),
     "subprocess.check_call": Native("subprocess.check_call", _command),

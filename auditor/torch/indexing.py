@@ -50,17 +50,10 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         return unknown_tensor("a boolean mask selects rows", site, tensor)
     if used > len(tensor.shape):
         return unknown_tensor("more indices than dimensions", site, tensor)
-    parts: list[_Part] = []
-    axis = 0
-    for k in keys:
-        part = _part(tensor, tensor.shape, axis, k, len(tensor.shape) - used, site)
-        if isinstance(part, Tensor):
-            return part
-        if part.slice is not None and _has_tensor(part.slice):
-            shared_positions.places(it.events, part.slice)
-        parts.append(part)
-        axis += part.axes
-    made = result(_joined(parts, tensor.shape[axis:]), tensor, *(k for k in keys if isinstance(k, Tensor)), site=site)
+    parts = _parts(it, tensor, tensor.shape, keys, len(tensor.shape) - used, site)
+    if isinstance(parts, Tensor):
+        return parts
+    made = result(_joined(parts, tensor.shape), tensor, *(k for k in keys if isinstance(k, Tensor)), site=site)
     made = _at_positions(made, tensor, parts)
     made.base = tensor.base
     if made.base is None and all(p.index is None for p in parts):
@@ -69,9 +62,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made.pick = tensor.pick.seen
     made = rows.other(it, made, any(p.elsewhere for p in parts))
     if TRIANGLE in tensor.tags:
-        for p in parts:
-            if p.slice is not None:
-                made = first_rows(made, tensor, p.at, 0 if is_none(p.slice.items[0]) else size(p.slice.items[0]))
+        made = _of_triangle(made, tensor, parts)
     if BEHIND in tensor.tags:
         made = rows.cut_behind(made, keys, site)
     made = _placed(made, tensor, key)
@@ -80,6 +71,23 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if any(p.cut for p in parts) and site not in made.cuts:
         made.cuts = (*made.cuts, site)
     return made
+
+
+def _parts(
+    it: Interpreter, tensor: Tensor, shape: Shape, keys: Sequence[Value], skipped: int, site: Site
+) -> list[_Part] | Tensor:
+    """The parts of a key; where one is not known, a tensor that says why."""
+    parts: list[_Part] = []
+    axis = 0
+    for k in keys:
+        part = _part(tensor, shape, axis, k, skipped, site)
+        if isinstance(part, Tensor):
+            return part
+        if part.slice is not None and _has_tensor(part.slice):
+            shared_positions.places(it.events, part.slice)
+        parts.append(part)
+        axis += part.axes
+    return parts
 
 
 def _part(tensor: Tensor, shape: Shape, axis: int, key: Value, skipped: int, site: Site) -> _Part | Tensor:
@@ -122,7 +130,7 @@ def _slice(axis: int, length: Dim, bounds: Seq) -> _Part | None:
     )
 
 
-def _joined(parts: Sequence[_Part], rest: Shape) -> Shape:
+def _joined(parts: Sequence[_Part], shape: Shape) -> Shape:
     """The axes that a key leaves: those of index tensors stand where the first of these does."""
     out: list[Dim] = []
     first: int | None = None
@@ -130,7 +138,7 @@ def _joined(parts: Sequence[_Part], rest: Shape) -> Shape:
         if p.index is not None and first is None:
             first = len(out)
         out += p.left
-    out += rest
+    out += shape[sum(p.axes for p in parts) :]
     if first is not None:
         out[first:first] = broadcast([p.index for p in parts if p.index is not None])
     return tuple(out)
@@ -146,6 +154,14 @@ def _at_positions(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tenso
     for p in parts:
         if p.slice is not None and _has_tensor(p.slice):
             made = positions.spanned(made, tensor, p.slice)
+    return made
+
+
+def _of_triangle(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tensor:
+    for p in parts:
+        if p.slice is not None:
+            start = p.slice.items[0]
+            made = first_rows(made, tensor, p.at, 0 if is_none(start) else size(start))
     return made
 
 

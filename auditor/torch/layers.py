@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from auditor import dims, operators
 from auditor.dims import Dim
+from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import positions, recurrences, rows
@@ -60,11 +61,11 @@ def layer(
         assert isinstance(obj, Instance)
         return forward(it, obj, Args(args.pos[1:], args.kw, args.more), site)
 
-    methods = {"__init__": init, "forward": ops_lifted(call), **(more or {})}
+    methods = {"__init__": init, "forward": _ops_lifted(call), **(more or {})}
     return NativeClass(f"torch.nn.{name}", methods, (MODULE,))
 
 
-def ops_lifted(op: Op) -> Op:
+def _ops_lifted(op: Op) -> Op:
     """`op` on each option when the input (after the layer itself) is one of several values."""
 
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -227,7 +228,7 @@ def _numbered_weight(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 _RECURRENT_METHODS: Methods = {
-    "flatten_parameters": lambda it, args, site: NONE,
+    "flatten_parameters": nothing,
     "__getattr__": _numbered_weight,
 }
 

@@ -91,7 +91,7 @@ def is_mask(m: Value | None) -> bool:
     return isinstance(m, Tensor) and (MASK in m.tags or _is_input(m))
 
 
-def is_row_mask(m: Value) -> bool:
+def _is_row_mask(m: Value) -> bool:
     """Whether a tensor says one thing for each row of the query: a mask of positions, or an input of one per row."""
     if not isinstance(m, Tensor) or m.shape is None or not (MASK in m.tags or _is_input(m)):
         return False
@@ -102,7 +102,7 @@ def is_row_mask(m: Value) -> bool:
 
 def masked(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
     """`made` of these operands, of which one may be a mask of rows."""
-    return other(it, made, any(map(is_row_mask, operands)) and not all(map(is_row_mask, operands)))
+    return other(it, made, any(map(_is_row_mask, operands)) and not all(map(_is_row_mask, operands)))
 
 
 def scaled(it: Interpreter, made: Tensor, *operands: Value) -> Tensor:
@@ -204,7 +204,7 @@ def normed(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> T
 
 def widened(t: Tensor, made: Tensor) -> Tensor:
     """`t`, expanded: a mask of rows stays one, and one row that goes into all of them makes them alike."""
-    if is_row_mask(t):
+    if _is_row_mask(t):
         made.tags = made.tags | {WIDE, MASK}
     return alike(made) if t.shape is not None and not any(map(is_query, t.shape)) else made
 

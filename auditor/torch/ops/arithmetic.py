@@ -158,28 +158,8 @@ def _in_place(it: Interpreter, made: Tensor, chosen: Sequence[Tensor]) -> Tensor
 
 def combine(it: Interpreter, values: Sequence[Value], site: Site | None) -> Tensor:
     """The broadcast of tensors and scalars. Code that cannot be read is remembered: a sum with it keeps its shape."""
-    shapes_: list[Shape] = []
-    unread: Unknown | None = None
-    loose: Unknown | None = None
-    for v in values:
-        if isinstance(v, Tensor):
-            if v.shape is None and v.reason is not None and v.reason.kind == "data":
-                loose = loose or v.reason  # weights and data fit what they are combined with
-            elif v.shape is None:
-                unread = unread or v.reason or Unknown("a tensor of unknown shape", places=v.places)
-            else:
-                shapes_.append(v.shape)
-        elif isinstance(v, Unknown) and not is_scalar(v):
-            unread = unread or v
-        elif isinstance(v, Union):
-            t = as_tensor(v)
-            if t is not None and t.shape is not None:
-                shapes_.append(t.shape)
-            elif not all(is_scalar(o) for o in v.options):
-                unread = unread or Unknown("one of several values", places=v.places)
-        elif isinstance(v, (Bound, ExternalObject)):
-            unread = unread or Unknown("an operand that is not known to be a tensor or a number", places=v.places)
-    shape = shapes.broadcast(shapes_) if shapes_ else None
+    known, unread, loose = _shapes_of(values)
+    shape = shapes.broadcast(known) if known else None
     if unread is not None and shape is not None and len(shape) < 2:
         shape = None  # a weight or a number says nothing of the rank of what it is combined with
     made = result(shape, *values, reason=unread)
@@ -194,6 +174,32 @@ def combine(it: Interpreter, values: Sequence[Value], site: Site | None) -> Tens
     elif unread is None and made.reason is not None and made.reason.kind == "data":
         made.reason = None
     return made
+
+
+def _shapes_of(values: Sequence[Value]) -> tuple[list[Shape], Unknown | None, Unknown | None]:
+    """(shapes of the operands, why one of them is not known, the data that fits whatever it is combined with)."""
+    known: list[Shape] = []
+    unread: Unknown | None = None
+    loose: Unknown | None = None
+    for v in values:
+        if isinstance(v, Tensor):
+            if v.shape is None and v.reason is not None and v.reason.kind == "data":
+                loose = loose or v.reason
+            elif v.shape is None:
+                unread = unread or v.reason or Unknown("a tensor of unknown shape", places=v.places)
+            else:
+                known.append(v.shape)
+        elif isinstance(v, Unknown) and not is_scalar(v):
+            unread = unread or v
+        elif isinstance(v, Union):
+            t = as_tensor(v)
+            if t is not None and t.shape is not None:
+                known.append(t.shape)
+            elif not all(is_scalar(o) for o in v.options):
+                unread = unread or Unknown("one of several values", places=v.places)
+        elif isinstance(v, (Bound, ExternalObject)):
+            unread = unread or Unknown("an operand that is not known to be a tensor or a number", places=v.places)
+    return known, unread, loose
 
 
 def _is_float(t: Tensor) -> bool:
