@@ -11,6 +11,7 @@ from auditor.answers import common
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
 from auditor.interpreter import Interpreter, RaiseSignal
+from auditor.joins import options_present
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
 from auditor.stdlib.copies import copied
@@ -264,9 +265,19 @@ def _is_dynamic(v: Value) -> bool | None:
             return common([_is_dynamic(o) for o in options])
         case Unknown() | Num():
             return None
-        case Instance(attrs={"max": Const(value=1)}):
+        case Instance(attrs={"max": most}):
+            return _leaves_room(most)
+    return True
+
+
+def _leaves_room(most: Value) -> bool | None:
+    """Whether a dimension of at most `most` can be more than 1: what a checkpoint or an option says is taken to be."""
+    match most:
+        case Const(value=1):
             return False
-        case Instance(attrs={"max": Union() | Unknown() as most}) if getattr(most, "kind", "") != "data":
+        case Union():
+            return common([_leaves_room(o) for o in options_present(most)])
+        case Unknown(kind=kind) if kind != "data":
             return None
     return True
 
