@@ -132,8 +132,9 @@ class Examiner:
         recipe = run.kind is InvocationKind.RECIPE
         stands = recipe or (cut_short(result) and self._may_export(run.script))
         nothing = self.unresolved(run, why_nothing(result), where_cut(result))
-        if run.kind is InvocationKind.DEFAULT and self.only_defines(run.script):
-            into.waiting += [nothing] if stands else []
+        waits = self.only_defines(run.script) or (not run.argv and not (result.exhausted or result.ended))
+        if run.kind is InvocationKind.DEFAULT and waits:
+            into.waiting += [nothing] if stands and not into.others_export else []
         elif stands and (not into.others_export or result.exhausted or result.ended):
             into.add(run, nothing)
 
