@@ -52,3 +52,15 @@ def test_without_an_exporter_the_run_stays_unresolved(tmp_path: Path) -> None:
 def test_a_run_that_ends_with_an_error_stays_unresolved(tmp_path: Path) -> None:
     graphs = _graphs(tmp_path, body="    raise ValueError(missing_package.reason())\n")
     assert {judge(g.facts).verdict for g in graphs} == {"unresolved"}
+
+
+def test_how_the_run_ended_is_told_beside_what_was_not_read(tmp_path: Path) -> None:
+    script = (
+        "import sys\nimport missing_package\nfrom coreai_torch import TorchConverter\n\n\n"
+        "class Loaded:\n    pass\n\n\n"
+        "try:\n    model = Loaded().weights\n    TorchConverter().add_exported_program(model).to_coreai()\n"
+        "except Exception as error:\n    print(error)\n    sys.exit(1)\n"
+    )
+    (graph,) = default_graphs(scan_text(tmp_path, {"export.py": script}))
+    (reason, *_) = judge(graph.facts).reasons
+    assert "the run ends before any export call (SystemExit); imports without a source: `miss" in reason.message
