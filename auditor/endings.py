@@ -44,7 +44,8 @@ def why_nothing(result: Result) -> str:
         return result.problems[0]
     if result.unread:
         names = ", ".join(f"{name} ({place})" for name, place in result.unread[:3])
-        return f"no export call is reached; imports without a source: {names}: give it with --library"
+        end = f"the run ends before any export call ({result.ended})" if result.ended else "no export call is reached"
+        return f"{end}; imports without a source: {names}: give it with --library"
     if result.exhausted is not None:
         return f"the evaluation ended early: {result.exhausted.reason}"
     if result.ended:

@@ -124,8 +124,9 @@ class Examiner:
         recipe = run.kind is InvocationKind.RECIPE
         stands = recipe or (cut_short(result) and may_export(self._text(run)))
         nothing = self.unresolved(run, why_nothing(result), where_cut(result))
-        if run.kind is InvocationKind.DEFAULT and self.only_defines(run.script):
-            into.waiting += [nothing] if stands else []
+        waits = self.only_defines(run.script) or (not run.argv and not (result.exhausted or result.ended))
+        if run.kind is InvocationKind.DEFAULT and waits:
+            into.waiting += [nothing] if stands and not into.others_export else []
         elif stands and (not into.others_export or result.exhausted or result.ended):
             into.add(run, nothing)
 

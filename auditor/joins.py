@@ -124,8 +124,8 @@ def union(values: Iterable[Value]) -> Value:
                 if other is not None:
                     flat[other] = merge_unknowns(flat[other], o)  # type: ignore[arg-type]
                     continue
-            if not any(same(o, f) for f in flat):
-                flat.append(o)
+            if len(flat) > MAX_OPTIONS or not any(same(o, f) for f in flat):
+                flat.append(o)  # beyond that many nothing is kept of them but their origins
     return union_of(flat)
 
 

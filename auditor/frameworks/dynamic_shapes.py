@@ -23,6 +23,7 @@ from auditor.values import (
     Value,
     merge_flags,
 )
+from auditor.values.absence import options_present
 
 
 def _dim(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -105,9 +106,19 @@ def _is_dynamic(v: Value) -> bool | None:
             return common([_is_dynamic(o) for o in options])
         case Unknown() | Num():
             return None
-        case Instance(attrs={"max": Const(value=1)}):
+        case Instance(attrs={"max": most}):
+            return _leaves_room(most)
+    return True
+
+
+def _leaves_room(most: Value) -> bool | None:
+    """Whether a dimension of at most `most` can be more than 1: what a checkpoint or an option says is taken to be."""
+    match most:
+        case Const(value=1):
             return False
-        case Instance(attrs={"max": Union() | Unknown() as most}) if getattr(most, "kind", "") != "data":
+        case Union():
+            return common([_leaves_room(o) for o in options_present(most)])
+        case Unknown(kind=kind) if kind != "data":
             return None
     return True
 

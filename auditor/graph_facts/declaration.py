@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor.places import Site
-from auditor.values import Seq, Union, Unknown, Value, each_once, is_given, text_of
+from auditor.values import External, Seq, Union, Unknown, Value, each_once, is_given, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,9 @@ def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
         return tuple(out)
     if isinstance(value, Unknown):
         return value
+    if isinstance(value, External):
+        reason = f"`{value.dotted}` is needed, and its source is not among those read: give it with --library"
+        return Unknown(reason, places=value.places)
     return Unknown("the names are not known", places=value.places)
 
 

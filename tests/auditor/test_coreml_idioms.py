@@ -344,6 +344,16 @@ IDIOMS: dict[str, Idiom] = {
         model=TWO_SIZES,
         states="states = [ct.StateType(ct.TensorType(shape=getattr(model, n).shape), name=n) for n in ('kv_full', 'kv_local')]\n",
     ),
+    "a number of tokens beside them": Idiom(
+        model=changed(
+            PAIR,
+            ("def forward(self, input_ids, causal_mask)", "def forward(self, ids_in, causal_mask, max_new_tokens)"),
+            ("self.embed(input_ids)", "self.embed(ids_in)"),
+        ),
+        trace=TRACE.replace("1, 4, 8)))", "1, 4, 8), torch.tensor([128])))"),
+        inputs=RANGED.replace("input_ids", "inputIds")
+        + "inputs.append(ct.TensorType(name='maxNewTokens', shape=(1,), dtype=np.int32))\n",
+    ),
     "a counter beside the cache": Idiom(
         model=forward(
             (
