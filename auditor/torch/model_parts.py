@@ -103,7 +103,8 @@ def _changed(part: Instance, prefix: str, seen: set[int]) -> Iterator[tuple[str,
 def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unknown, site: Site | None) -> None:
     """Call the `update` of a cache that the script defines, as each attention layer does.
 
-    What another cache does with its rows is not seen. Without one, attention sees the rows that go in and no others.
+    What another cache does with its rows is not seen; tensors that stand for one are read and not written. Without one,
+    attention sees the rows that go in and no others.
     """
     if it.events is None or site is None:
         return
@@ -112,6 +113,8 @@ def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unk
         return
     it.events.attended(site, False)
     if isinstance(cache, (Seq, Tensor)):
+        given = Unknown("keys and values that a model is given without a cache are only read", places=cache.places)
+        it.events.hidden_cache = given
         return
     cls = cache.cls if isinstance(cache, Instance) else None
     update = class_lookup(cls, "update")[0] if isinstance(cls, Class) else None
