@@ -52,7 +52,7 @@ def find(sources: Sources, index: Callable[[SourceFile], ModuleSource]) -> Candi
         if not fresh:
             break
     scripts = frozenset(found | passed)
-    found |= {path for path, f in files.items() if path not in found and _starts(f.text, path, scripts, sources)}
+    found |= {path for path, f in files.items() if path not in found and _starts(f, scripts, sources, words)}
     return Candidates(tuple(sorted(found)), unreadable, tuple(sorted(files.keys() - found)))
 
 
@@ -125,26 +125,38 @@ def _runs(text: str, names: frozenset[str]) -> bool:
 _PROGRAMS = re.compile(r"\b(?:subprocess\.|os\.system\(|runpy\.|from subprocess import|from runpy import)")
 _NAMED = re.compile(r"[\w./-]*\w")
 _MODULES = re.compile(r"""["' ]-m["' ]|\brun_module\(""")
+_PACKAGES = re.compile(r"""(?:["' ]-m["',\s]+|\brun_module\(["'])(\w+)\b(?!\.)""")
 
 
-def _starts(text: str, path: str, scripts: Set[str], sources: Sources) -> bool:
+def _starts(file: SourceFile, scripts: Set[str], sources: Sources, words: re.Pattern[str]) -> bool:
     """Whether the file starts programs and names one that may export: a script, a module to be run, or a command."""
-    if _PROGRAMS.search(text) is None:
+    if _PROGRAMS.search(file.text) is None:
         return False
-    modules = _MODULES.search(text) is not None
-    for name in set(_NAMED.findall(text)):
+    modules = _MODULES.search(file.text) is not None
+    packages = frozenset(_PACKAGES.findall(file.text))
+    for name in set(_NAMED.findall(file.text)):
         command = sources.console_script(name)
-        if command is not None:
-            wanted = command[0].replace(".", "/") + ".py"
-        elif name.endswith(".py"):
-            wanted = posixpath.normpath(name).lstrip("./")
-        elif modules and "." in name:
-            wanted = name.replace(".", "/") + ".py"
+        module = command[0] if command is not None else name
+        wanted: tuple[str, ...]
+        if command is None and name.endswith(".py"):
+            wanted = (posixpath.normpath(name).lstrip("./"),)
+        elif command is not None or name in packages or (modules and "." in name):
+            wanted = tuple(module.replace(".", "/") + end for end in (".py", "/__main__.py"))
+            if _is_exporting_library(module, sources, words):
+                return True
         else:
             continue
-        if any(f != path and (f == wanted or f.endswith("/" + wanted)) for f in scripts):
+        if any(f != file.path and (f in wanted or f.endswith(tuple(f"/{w}" for w in wanted))) for f in scripts):
             return True
     return False
+
+
+def _is_exporting_library(module: str, sources: Sources, words: re.Pattern[str]) -> bool:
+    try:
+        file = sources.program(module)
+    except Unreadable:
+        return False
+    return file is not None and not sources.audited(file.path) and words.search(file.text) is not None
 
 
 _CALLS = re.compile(r"^[A-Za-z_][\w.]*\(|^(?:for|while|with|match|async)\b", re.MULTILINE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from auditor.frameworks.tables import tables
-from auditor.launches import launch
+from auditor.launches import launches
 from auditor.run import Result
 from auditor.values import Unknown
 from rules.facts import Place
@@ -12,12 +12,14 @@ from rules.facts import Place
 def exporter(result: Result, chosen: bool) -> tuple[str, Place] | None:
     """Why a run that starts an exporting console script is unresolved; with `chosen` also one that may be any."""
     for started in result.started:
-        what = launch(started.words)
-        name = what.name if what is not None else ""
-        place = started.site.place("the program is started here") if started.site is not None else None
-        if place is not None and name in tables().exporters:
-            return f"`{name}` exports, and its source is not among those read: give it with --library", place
-        if place is not None and chosen and (not started.words or "*" in name):
+        names = [what.name for what in launches(started.words)]
+        if started.site is None:
+            continue
+        place = started.site.place("the program is started here")
+        for name in names:
+            if name in tables().exporters:
+                return f"`{name}` exports, and its source is not among those read: give it with --library", place
+        if chosen and (not started.words or any("*" in name for name in names)):
             return "which program is started (an exporter, by the names in the file) is known at run time only", place
     return None
 
@@ -42,7 +44,8 @@ def why_nothing(result: Result) -> str:
         return result.problems[0]
     if result.unread:
         names = ", ".join(f"{name} ({place})" for name, place in result.unread[:3])
-        return f"no export call is reached; imports without a source: {names}: give it with --library"
+        end = f"the run ends before any export call ({result.ended})" if result.ended else "no export call is reached"
+        return f"{end}; imports without a source: {names}: give it with --library"
     if result.exhausted is not None:
         return f"the evaluation ended early: {result.exhausted.reason}"
     if result.ended:

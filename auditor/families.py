@@ -5,8 +5,9 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from auditor.interpreter import Interpreter
-from auditor.joins import present, same
+from auditor.joins import present
 from auditor.places import Site
+from auditor.sameness import same
 from auditor.values import Instance, Tensor, Unknown, Value
 
 

@@ -13,9 +13,10 @@ from auditor.places import Site, here
 from auditor.roles import is_state_name, role_by_name
 from auditor.rounds import Parts
 from auditor.torch import positions
-from auditor.torch.events import Events, Example
+from auditor.torch.events import Events
 from auditor.torch.modules import call_module, walk
 from auditor.torch.rows import parts, unblended
+from auditor.torch.tracing import Example
 from auditor.values import Args, Instance, Mapping, Seq, Star, Storage, Tensor, Union, Unknown, Value, text_of
 from auditor.values.tags import INPUT
 
@@ -71,7 +72,7 @@ def evaluate(
     saved, conditions, raised, met = it.events, it.conditions, it.maybe_raised, it.sinks.mark()
     it.events, it.conditions, it.maybe_raised = events, frozenset(), []
     assumed, it.assumed = it.assumed, Assumptions()
-    _share(it, module)
+    _prepare(it, module, events, inputs)
     mark = len(it.heap.pending)
     it.heap.open()
     result: Value
@@ -135,14 +136,24 @@ def _changed(before: list[Slot], after: list[Slot]) -> list[tuple[Slot, Slot]]:
     return [((n, v), (n, now[n])) for n, v in before if n in now and now[n] is not v]
 
 
-def _share(it: Interpreter, module: Instance) -> None:
-    """The elements of its lists that the module keeps under a name as well (`self.first = self.layers[0]`)."""
+def _prepare(it: Interpreter, module: Instance, events: Events, inputs: tuple[Input, ...]) -> None:
+    """What is known before: which tensors may be states, and which elements of its lists the module keeps elsewhere.
+
+    Such an element has a name as well (`self.first = self.layers[0]`).
+    """
+    tensors: list[Value | None] = [i.tensor for i in inputs]
     for _, m in walk(module):
         for value in m.attrs.values():
+            if isinstance(value, Tensor):
+                tensors.append(value)
+                continue
             parts = Parts()
             it.rounds.add(parts, [value])
             if parts.spans and not parts.holds(m):
                 it.rounds.share(parts)
+    for t in tensors:
+        if isinstance(t, Tensor) and t.base is not None and t.base.watched and t.base.shape:
+            events.unwritten[t.base.tag] = t.base.shape
 
 
 def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tuple[str, Value]]:

@@ -49,7 +49,7 @@ class Finder:
             if file := module_file(tree, stem):
                 return Found(tree, file)
         # A folder without `__init__.py` gives way to a regular package that stands later on the path.
-        found = next((Found(*stem, namespace=True) for stem in stems if is_namespace(*stem)), None)
+        found = next((Found(*stem, namespace=True) for stem in stems if _is_namespace(*stem)), None)
         if found is None and any(name.startswith(f"{dotted}.") for name in self._folders):
             return Found(self.tree, "/".join(parts), namespace=True)
         return found
@@ -104,7 +104,7 @@ class Finder:
         stem = posixpath.join(folder, *parts)
         if file := module_file(tree, stem):
             return Found(tree, file)
-        if is_namespace(tree, stem):
+        if _is_namespace(tree, stem):
             return Found(tree, stem, namespace=True)
         # A folder that is none is a package of which the project declares where its parts are.
         return self.absolute(stem.replace("/", "."), None, "", ()) if self._is_between(tree, folder) else None
@@ -133,7 +133,7 @@ def module_file(tree: Tree, stem: str) -> str | None:
     return next((path for path in (f"{stem}/__init__.py", f"{stem}.py") if is_file(tree, path)), None)
 
 
-def is_namespace(tree: Tree, folder: str) -> bool:
+def _is_namespace(tree: Tree, folder: str) -> bool:
     """Whether a folder could be a package without `__init__.py`: it has Python files, or folders that do."""
     return is_folder(tree, folder) and _has_python(tree, folder, _NAMESPACE_DEPTH)
 

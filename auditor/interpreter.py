@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from auditor.assumptions import Assumptions
 from auditor.command_lines import CommandLines
 from auditor.heap import Contents, Heap, current
-from auditor.joins import decided_by, guarded, join_all, join_contents
+from auditor.joined_contents import join_contents
+from auditor.joins import decided_by, guarded, join_all
 from auditor.modules import Statement
 from auditor.operators import truth
 from auditor.places import Site, here

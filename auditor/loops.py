@@ -12,10 +12,11 @@ from auditor.containers.lengths import length
 from auditor.containers.reading import repetition
 from auditor.heap import Contents, current
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, Interpreter, RaiseSignal, Signal
-from auditor.joins import join_contents, same
+from auditor.joined_contents import join_contents
 from auditor.loop_names import NOTHING, Loop, LoopNames, loop_names
 from auditor.modules import ModuleSource
 from auditor.rounds import Parts
+from auditor.sameness import same
 from auditor.values import (
     Env,
     Instance,

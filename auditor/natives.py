@@ -29,7 +29,7 @@ from auditor.loader import Loader
 from auditor.places import Site, here
 from auditor.seen import Seen
 from auditor.sources import Sources
-from auditor.torch import layers, library, methods, modules, transformers
+from auditor.torch import functions, layers, library, methods, modules, transformers
 from auditor.values import Args, ExternalObject, Native, Value
 
 
@@ -45,6 +45,7 @@ def natives() -> dict[str, Value]:
     return {
         **stdlib.NATIVES,
         **methods.NATIVES,
+        **functions.NATIVES,  # after the methods: `torch.long` is a type, and `Tensor.long` converts to it
         **modules.NATIVES,
         **layers.NATIVES,
         **library.NATIVES,

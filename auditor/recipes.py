@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from auditor.launches import Launch, Starts, launch
+from auditor.launches import Launch, Starts, launches
 from auditor.sources import Sources, Unreadable
 
 KEYS = ("script", "args", "command", "bundle", "steps")
@@ -124,29 +124,32 @@ class _Reader:
             raise RecipeError(name, f"both {script_key!r} and {command_key!r}: keep one of them")
         if not script and not words:
             return Recipe(name, "", argv, (), bundle)
-        started = Launch(Starts.SCRIPT, script, argv) if script else launch([*words, *argv])
-        if started is None:
-            raise RecipeError(name, f"{command_key!r} starts no script, module or command: {shlex.join(words)}")
+        found = [Launch(Starts.SCRIPT, script, argv)] if script else list(launches([*words, *argv]))
+        if len(found) != 1:
+            many = f"{len(found)} programs: give each a step of its own" if found else "no script, module or command"
+            raise RecipeError(name, f"{command_key!r} starts {many}: {shlex.join(words)}")
+        started = found[0]
         if started.starts is Starts.COMMAND:
             return Recipe(name, "", started.argv, (started.name, *started.argv), bundle)
         locate = self._module if started.starts is Starts.MODULE else self._script
-        return Recipe(name, locate(path, name, started.name), started.argv, (), bundle)
+        return Recipe(name, locate(path, name, started), started.argv, (), bundle)
 
-    def _module(self, path: str, name: str, dotted: str) -> str:
-        search = (posixpath.dirname(path), self.settings.script_root)
-        for candidate in (f"{dotted}.__main__", dotted):
-            try:
-                found = self.sources.module(candidate, None, search)
-            except Unreadable as error:
-                return error.path
-            if found is not None and not found.path.endswith("/"):
-                return found.path
-        raise RecipeError(
-            name, f"no module {dotted!r} below the root or in a library: correct it, or add its --library"
-        )
+    def _module(self, path: str, name: str, started: Launch) -> str:
+        folders = [
+            posixpath.join(folder, started.folder) for folder in (posixpath.dirname(path), self.settings.script_root)
+        ]
+        try:
+            found = self.sources.program(started.name, folders)
+        except Unreadable as error:
+            return error.path
+        if found is None:
+            known = "below the root or in a library: correct it, or add its --library"
+            raise RecipeError(name, f"no module {started.name!r} {known}")
+        return found.path
 
-    def _script(self, path: str, name: str, script: str) -> str:
+    def _script(self, path: str, name: str, started: Launch) -> str:
         """Beside the recipe, then at the script root, then at the root, then in the only folder that has it."""
+        script = posixpath.join(started.folder, started.name)
         files = self._by_name.get(posixpath.basename(script), ())
         for folder in (posixpath.dirname(path), self.settings.script_root, ""):
             candidate = posixpath.normpath(posixpath.join(folder, script))

@@ -28,7 +28,7 @@ class Choices:
 
     def choose(self, candidates: Sequence[Value], site: Site) -> Value | None:
         """The entry to take here; None where this is no choice among classes, or nobody says which."""
-        if len(candidates) < 2 or not all(classes_of(c) for c in candidates):
+        if len(candidates) < 2 or not all(_classes_of(c) for c in candidates):
             return None
         where = site.path, site.line
         self.met.setdefault(where, len(candidates))
@@ -46,7 +46,7 @@ class Choices:
 
     def home(self, modules: Sequence[Value]) -> Place | None:
         """Where the entry's class stands that is exported, or of which a part that stands beside it is."""
-        offered = [c for entry in self.entries for c in classes_of(entry) if c.site is not None]
+        offered = [c for entry in self.entries for c in _classes_of(entry) if c.site is not None]
         exported = [m.cls for m in modules if isinstance(m, Instance) and isinstance(m.cls, Class)] if offered else []
         beside = {cls.site.path for cls in exported if cls.site is not None}
         found = [c for c in offered if any(c is cls for cls in exported)]
@@ -54,7 +54,7 @@ class Choices:
         return found[0].site.place() if found and found[0].site is not None else None
 
 
-def classes_of(entry: Value) -> list[Class]:
+def _classes_of(entry: Value) -> list[Class]:
     """The classes of the sources that an entry of a registry is, or has among its attributes."""
     if isinstance(entry, Class):
         return [entry]

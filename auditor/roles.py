@@ -82,6 +82,13 @@ _NOT_QUERY = {
     "scale",
     "cache",
     "state",
+    # what counts tokens is none of them
+    "max",
+    "min",
+    "num",
+    "number",
+    "count",
+    "limit",
 }
 
 

@@ -18,7 +18,7 @@ from auditor.registries import Where
 from auditor.sinks import Export, Sinks, Started
 from auditor.sources import Unreadable
 from auditor.statements.dispatch import run_block
-from auditor.torch import methods
+from auditor.torch.attributes import method_of_data, tensor_attribute
 from auditor.torch.ops.arithmetic import tensor_binary
 from auditor.values import Args, Class, Const, Seq, Unknown, Value
 from rules.facts import Place
@@ -29,9 +29,9 @@ MEANING = Meaning(
     call,
     get_attribute,
     set_attribute,
-    methods.tensor_attribute,
+    tensor_attribute,
     tensor_binary,
-    methods.method_of_data,
+    method_of_data,
 )
 
 

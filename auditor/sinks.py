@@ -37,10 +37,11 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A program or script that a run starts: its words, and where."""
+    """A program or script that a run starts: its words, where, and in which folder (empty for the current one)."""
 
     words: tuple[str, ...]
     site: Site | None
+    folder: str = ""
 
 
 @dataclass(slots=True)
@@ -52,11 +53,8 @@ class Sinks:
     def export(self, export: Export) -> None:
         self.exports.append(export)
 
-    def command(self, words: tuple[str, ...], site: Site | None, flags: frozenset[str] = NO_FLAGS) -> None:
-        self.commands.append(Started(words, site))
-
-    def script(self, path: str, argv: tuple[str, ...], site: Site | None) -> None:
-        self.commands.append(Started(("python", path, *argv), site))
+    def command(self, words: tuple[str, ...], site: Site | None, folder: str = "") -> None:
+        self.commands.append(Started(words, site, folder))
 
     def problem(self, message: str, site: Site | None) -> None:
         self.problems.append((message, site))

@@ -204,6 +204,14 @@ class Sources:
         found = self._finder.absolute(dotted, place, package, [self._place(folder) for folder in search])
         return None if found is None else self._source(found, dotted)
 
+    def program(self, dotted: str, search: Sequence[str] = ()) -> SourceFile | None:
+        """The file that `python -m dotted` runs: `__main__` of a package. Raises `Unreadable` as `module` does."""
+        for name in (f"{dotted}.__main__", dotted):
+            found = self.module(name, None, search)
+            if found is not None and not found.path.endswith("/"):
+                return found
+        return None
+
     def relative(self, importer: SourceFile, level: int, dotted: str) -> SourceFile | None:
         """The file of `from <level dots><dotted> import ...`, or None. Raises `Unreadable` as `module` does."""
         found = self._finder.relative(self._place(importer.folder), level, dotted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -54,23 +54,29 @@ def line_in(export: Export, script: str) -> int:
     return inner.line
 
 
-def twin(export: Export, ordinal: int, script: str, other: Result) -> Export | None:
-    """The same graph in another run: same place, same name, same turn; where the turns differ in number, the best."""
+def numbered(exports: Iterable[Export], script: str) -> Iterator[tuple[Export, int]]:
+    """Each export with its turn, from 1, among those of the same name that one line of the script leads to."""
+    turns: Counter[tuple[int, str]] = Counter()
+    for export in exports:
+        like = line_in(export, script), export.name
+        turns[like] += 1
+        yield export, turns[like]
+
+
+def twin(export: Export, turn: int, script: str, other: Result) -> Export | None:
+    """The same graph in another run: same place, same name, same turn (see `numbered`); the last of fewer turns."""
     where = line_in(export, script)
     alike = [e for e in other.exports if e.name == export.name and line_in(e, script) == where]
-    if ordinal <= len(alike):
-        return alike[ordinal - 1]
+    if turn <= len(alike):
+        return alike[turn - 1]
     return alike[-1] if alike else None
 
 
 def differing(exports: Sequence[Export], script: str, flag: str, before: Result) -> list[Export]:
     """The exports of a run with one option changed: what differs from the run `before` depends on that option."""
     out = []
-    counts: Counter[tuple[int, str]] = Counter()
-    for export in exports:
-        where = line_in(export, script), export.name
-        counts[where] += 1
-        other = twin(export, counts[where], script, before)
+    for export, turn in numbered(exports, script):
+        other = twin(export, turn, script, before)
         facts = export.facts if other is None else _marked(export.facts, other.facts, flag)
         out.append(replace(export, facts=facts))
     return out

@@ -10,7 +10,9 @@ from functools import reduce
 from typing import Any
 
 from auditor import operators
-from auditor.joins import Absent, congruent, join_contents, same, union
+from auditor.joined_contents import join_contents
+from auditor.joins import union
+from auditor.sameness import congruent, same
 from auditor.values import (
     Const,
     Env,
@@ -27,6 +29,7 @@ from auditor.values import (
     merge_places,
     origins,
 )
+from auditor.values.absence import Absent
 
 
 def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
@@ -122,7 +125,7 @@ def widen_value(old: Value, new: Value) -> Value:
 
 
 def same_content(obj: Any, a: Any, b: Any) -> bool:
-    """Whether nothing tells two contents of an object apart (see `joins.same`)."""
+    """Whether nothing tells two contents of an object apart (see `sameness.same`)."""
     match obj:
         case Env() | Unknown():
             return a.keys() == b.keys() and all(same(a[n], b[n]) for n in a)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from auditor import families, operators
 from auditor.calls.effects import taint
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import join_all, maybe_absent, union
+from auditor.joins import join_all, union
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site, here
 from auditor.torch.modules import is_module
@@ -27,6 +27,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from auditor.values.absence import maybe_absent
 from auditor.views import attribute_view, is_record, spoil_attributes
 
 

@@ -11,7 +11,7 @@ from auditor.containers.iteration import iterate
 from auditor.containers.lengths import length
 from auditor.containers.unpacking import unpack
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import options_present, union
+from auditor.joins import union
 from auditor.loops import mapped
 from auditor.places import Site, here
 from auditor.values import (
@@ -31,6 +31,7 @@ from auditor.values import (
     merge_flags,
     origins,
 )
+from auditor.values.absence import options_present
 
 
 def _sequence(kind: str) -> Callable[[Interpreter, Args, Site | None], Value]:

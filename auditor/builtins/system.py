@@ -6,14 +6,11 @@ from collections.abc import Callable
 
 from auditor import documents
 from auditor.expressions.text import format_value
+from auditor.handlers import leaves, nothing
 from auditor.importing import import_module
-from auditor.interpreter import ExitSignal, Interpreter
+from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.values import NONE, Args, Const, Instance, NativeClass, Unknown, Value, text_of
-
-
-def _print(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return NONE
+from auditor.values import Args, Const, Instance, NativeClass, Unknown, Value, text_of
 
 
 def _input(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -26,7 +23,7 @@ def _read_config(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Instance(CONFIG_FILE, dict(obj.attrs), places=obj.places, flags=obj.flags)
 
 
-CONFIG_FILE = NativeClass("file", {"read": _read_config, "close": lambda it, args, site: NONE})
+CONFIG_FILE = NativeClass("file", {"read": _read_config, "close": nothing})
 """A configuration, opened: `json.load` of it, or `json.loads` of its text, gives its data."""
 
 
@@ -45,10 +42,6 @@ def _open(it: Interpreter, args: Args, site: Site | None) -> Value:
     )
 
 
-def _exit(it: Interpreter, args: Args, site: Site | None) -> Value:
-    raise ExitSignal("SystemExit")
-
-
 def _exec(it: Interpreter, args: Args, site: Site | None) -> Value:
     it.poison = Unknown("code in a string is not evaluated", "exec()", places=here(site))
     return it.poison
@@ -65,12 +58,12 @@ def _import(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
-    "print": _print,
+    "print": nothing,
     "input": _input,
-    "breakpoint": _print,
+    "breakpoint": nothing,
     "open": _open,
-    "exit": _exit,
-    "quit": _exit,
+    "exit": leaves,
+    "quit": leaves,
     "exec": _exec,
     "eval": _exec,
     "__import__": _import,

@@ -8,11 +8,12 @@ import libcst as cst
 
 from auditor.calls.parameters import bind, receiver
 from auditor.interpreter import MAX_DEPTH, Frame, Interpreter, RaiseSignal, Return
-from auditor.joins import join_all, maybe_absent
+from auditor.joins import join_all
 from auditor.places import Site, here
 from auditor.stdlib.managers import manager_of
 from auditor.syntax import yields
 from auditor.values import NONE, Args, Const, Env, Function, Mapping, Seq, Unknown, Value, key_of
+from auditor.values.absence import maybe_absent
 
 
 def make_function(it: Interpreter, node: cst.FunctionDef | cst.Lambda, name: str, frame: Frame) -> Function:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor import operators
 from auditor.interpreter import Interpreter
-from auditor.joins import join_all, maybe_absent, options_present
+from auditor.joins import join_all
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site
 from auditor.values import (
@@ -21,6 +21,7 @@ from auditor.values import (
     merge_places,
     number,
 )
+from auditor.values.absence import maybe_absent, options_present
 
 
 def iterate(it: Interpreter, value: Value, site: Site) -> Seq:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from auditor import operators
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import maybe_absent, union
+from auditor.joins import union
 from auditor.memo import by_identity
 from auditor.places import Site
 from auditor.values import Args, Const, Instance, Mapping, Seq, Tensor, Union, Unknown, Value, as_dim, is_given, number
+from auditor.values.absence import maybe_absent
 
 
 def length(it: Interpreter, value: Value, site: Site | None) -> Value:

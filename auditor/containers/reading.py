@@ -6,7 +6,7 @@ from auditor import operators
 from auditor.assumptions import way_to
 from auditor.containers.entries import put
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import maybe_absent, present, union
+from auditor.joins import present, union
 from auditor.places import Site, here
 from auditor.torch import last_row
 from auditor.torch.indexing import index_tensor
@@ -32,6 +32,7 @@ from auditor.values import (
     key_of,
     text_of,
 )
+from auditor.values.absence import maybe_absent
 
 
 def make_slice(lower: Value, upper: Value, step: Value, site: Site | None = None) -> Seq:

@@ -9,10 +9,11 @@ from auditor.containers.entries import put
 from auditor.containers.iteration import iterate
 from auditor.containers.reading import get_item, known_index, repetition, slice_of
 from auditor.interpreter import Interpreter
-from auditor.joins import same, union
+from auditor.joins import union
 from auditor.places import Site
+from auditor.sameness import same
 from auditor.torch import rows
-from auditor.torch.events import wraps_at
+from auditor.torch.keys import wraps_at
 from auditor.torch.ops.writes import filled_in
 from auditor.values import (
     NO_FLAGS,
@@ -48,17 +49,7 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
             put(obj, key, value)
         case Seq():
             it.heap.touch(obj)
-            if (index := known_index(obj, key)) is not None:
-                obj.items[index] = value
-            elif isinstance(key, Seq) and key.kind == "slice":
-                _set_slice(it, obj, key, value, site)
-            elif (repeated := repetition(obj)) is not None and isinstance(key, Unknown) and key.below is not None:
-                before = repeated.items
-                if repeated.replaced is not None and repeated.replaced[0] is key:
-                    before = repeated.replaced[2]
-                obj.items = [Star((*before, value), repeated.count, (key, value, before))]
-            else:
-                obj.items = [union([i, value]) if not isinstance(i, Star) else _with(i, value) for i in obj.items]
+            _set_in_sequence(it, obj, key, value, site)
         case Unknown():
             edited(it, obj, site)
             if isinstance(value, Function):
@@ -88,6 +79,20 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
             part = get_item(it, obj, key, site)
             comes_round = frozenset({MOVED}) if wraps_at(key) else NO_FLAGS
             rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj, comes_round)
+
+
+def _set_in_sequence(it: Interpreter, obj: Seq, key: Value, value: Value, site: Site) -> None:
+    if (index := known_index(obj, key)) is not None:
+        obj.items[index] = value
+    elif isinstance(key, Seq) and key.kind == "slice":
+        _set_slice(it, obj, key, value, site)
+    elif (repeated := repetition(obj)) is not None and isinstance(key, Unknown) and key.below is not None:
+        before = repeated.items
+        if repeated.replaced is not None and repeated.replaced[0] is key:
+            before = repeated.replaced[2]
+        obj.items = [Star((*before, value), repeated.count, (key, value, before))]
+    else:
+        obj.items = [union([i, value]) if not isinstance(i, Star) else _with(i, value) for i in obj.items]
 
 
 def _with(repeated: Star, value: Value) -> Star:

@@ -7,7 +7,7 @@ import libcst as cst
 from auditor import operators
 from auditor.containers.iteration import iterate
 from auditor.interpreter import Frame, Interpreter
-from auditor.joins import Deleted, maybe_absent, present, union
+from auditor.joins import present, union
 from auditor.places import Site
 from auditor.values import (
     NONE,
@@ -23,6 +23,7 @@ from auditor.values import (
     is_none,
     text_of,
 )
+from auditor.values.absence import Deleted, maybe_absent
 from auditor.views import attribute_view
 
 

@@ -9,9 +9,9 @@ import libcst as cst
 
 from auditor.expressions.lookups import would_raise
 from auditor.interpreter import Frame, Interpreter, RaiseSignal
-from auditor.joins import Deleted
 from auditor.statements.assignments import assign
 from auditor.values import Const, Env, Union, Unknown, Value
+from auditor.values.absence import Deleted
 
 
 def lookup(it: Interpreter, name: str, frame: Frame, node: Any) -> Value:

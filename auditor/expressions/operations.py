@@ -102,7 +102,7 @@ def unary(it: Interpreter, node: cst.UnaryOperation, frame: Frame) -> Value:
     value = it.eval(node.expression, frame)
     op = {cst.Not: "not", cst.Minus: "-", cst.Plus: "+", cst.BitInvert: "~"}[type(node.operator)]
     if isinstance(value, Tensor) and op != "not":
-        return altered(value, base=None, data=None)
+        return altered(value, tags=value.handed_on, base=None, data=None)
     return operators.unary(op, value)
 
 

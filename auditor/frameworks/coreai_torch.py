@@ -8,7 +8,6 @@ from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
 from auditor.frameworks.exports import Staged, exported
 from auditor.interpreter import Interpreter
-from auditor.joins import Absent
 from auditor.objects.inheritance import OBJECT
 from auditor.operators import truth
 from auditor.places import Site, here
@@ -29,6 +28,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from auditor.values.absence import Absent
 from rules.facts import Fact, GraphFacts, Query
 
 
@@ -141,10 +141,6 @@ def _pinned(it: Interpreter, query: Fact[Query], given: Value, site: Site) -> Fa
     if not widths:
         return Fact.unknown("the graph is compiled for static shapes that are not known", *places, flags=query.flags)
     return Fact(Query(False, tuple(sorted(widths))), places, flags=query.flags)
-
-
-def _self(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
 
 
 def quiet(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
 from auditor.frameworks.exports import Staged, exported
+from auditor.handlers import itself
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
@@ -104,10 +105,6 @@ def _core_ml(it: Interpreter, value: Value, site: Site) -> bool:
     return isinstance(value, Unknown) or any(_core_ml(it, i, site) for i in items)
 
 
-def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
-
-
 def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`save_pte_program(program, name, directory)` and `program.save(path)`."""
     program, path, folder = args.get(0, "prog"), args.get(1, "model_name", "path"), args.get(2, "output_dir")
@@ -129,7 +126,7 @@ EDGE = NativeClass(
     "executorch.exir.EdgeProgramManager",
     {
         "to_backend": _to_backend,
-        "to_executorch": _same,
+        "to_executorch": itself,
         "transform": _transform,
         "save": _save,
         "__getattr__": _getattr,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from auditor.frameworks.torch_export import Program, dynamic_dims, dynamic_entry
+from auditor.frameworks.dynamic_shapes import dynamic_dims, dynamic_entry
+from auditor.frameworks.torch_export import Program
 from auditor.graph_facts.compute import compute
 from auditor.graph_facts.declaration import Declaration, Declared, Dimension, names_given, names_of
 from auditor.graph_facts.evidence import why
@@ -120,7 +121,7 @@ def declare(args: Args, program: Value, site: Site) -> Declaration:
 def declared_inputs(p: Program) -> list[Declared]:
     out = []
     for n, (name, value) in enumerate(p.inputs):
-        entry = dynamic_entry(p, name, n)
+        entry = dynamic_entry(p.dynamic, name, n)
         found = dynamic_dims(entry)
         axes = None
         if found is not None:

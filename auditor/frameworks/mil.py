@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from auditor.containers.iteration import iterate
+from auditor.frameworks.forward_inputs import parameter_names
 from auditor.frameworks.records import record
-from auditor.frameworks.torch_export import parameter_names
 from auditor.graph_facts.declaration import Declared
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as Table
+from collections.abc import Mapping as AbcMapping
 
 from auditor.calls.unread import unread
-from auditor.frameworks.torch_export import bind_inputs, keep, kept
+from auditor.frameworks.forward_inputs import bind_inputs
+from auditor.frameworks.saved_programs import keep, kept
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
 from auditor.torch.modules import TRACED_WITH, is_module, kept_module
@@ -77,7 +78,7 @@ def _not_read(args: Args, site: Site | None) -> Unknown:
     return Unknown("what is scripted cannot be read", "script", places=here(site), flags=merge_flags(args.pos))
 
 
-def traced_with(it: Interpreter, module: Value, site: Site) -> Table[str, Value] | None:
+def traced_with(it: Interpreter, module: Value, site: Site) -> AbcMapping[str, Value] | None:
     """The example inputs of a traced module by parameter, where they are known; None for a scripted module.
 
     A converter gets a traced module where nothing else is seen.

@@ -19,8 +19,9 @@ from auditor.graph_facts.states import (
     may_hold_state,
     states_fact,
 )
+from auditor.graph_facts.watching import watched
 from auditor.interpreter import Interpreter
-from auditor.roles import recurrent_inputs
+from auditor.roles import carried, recurrent_inputs
 from auditor.values import NO_FLAGS, Instance
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, State
 
@@ -41,6 +42,8 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
         recurrent = {}  # what a network of frames or samples carries along makes it no decoder
     placeless = reads_tokens(query_input) and carries_only(others, query_input)
     carries_unnamed = placeless and (d.output_names is None or len(d.output_names) > 1)
+    back = carried([i.name for i in others if i is not query_input], names)
+    carries_unnamed = carries_unnamed or (reads_tokens(query_input) and bool(back))
     if not d.state_names and not recurrent and not may_hold_state(d.module) and not carries_unnamed:
         # no states and no cache: nothing that `forward` computes can make this a decoder
         states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
@@ -50,7 +53,8 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
                 "not looked at: the graph has no state and no cache", d.site.place("export call")
             )
             return GraphFacts(kind_fact(d, states, kv, query_input), states, query, skipped, kv)
-    outcome, concrete = run_forward(it, d, query_input)
+    with watched(d):
+        outcome, concrete = run_forward(it, d, query_input)
     width = fixed_width(query_input)
     if width == 1 or is_recurrent(d, recurrent, outcome):
         outcome = outcome.unblended()  # no other row to mix with, or a state that is there for it

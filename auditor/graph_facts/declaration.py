@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor.places import Site
-from auditor.values import Seq, Union, Unknown, Value, is_given, text_of
+from auditor.values import External, Seq, Union, Unknown, Value, each_once, is_given, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +71,17 @@ def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
         if value.rest is not None:
             return value.rest
         out: list[str] = []
-        for i in value.items:
-            for one in getattr(i, "items", (i,)) if type(i).__name__ == "Star" else (i,):
-                text = text_of(one)
-                if text is None:
-                    return Unknown("a name that is not known", places=one.places or value.places)
-                out.append(text)
+        for one in each_once(value.items):
+            text = text_of(one)
+            if text is None:
+                return Unknown("a name that is not known", places=one.places or value.places)
+            out.append(text)
         return tuple(out)
     if isinstance(value, Unknown):
         return value
+    if isinstance(value, External):
+        reason = f"`{value.dotted}` is needed, and its source is not among those read: give it with --library"
+        return Unknown(reason, places=value.places)
     return Unknown("the names are not known", places=value.places)
 
 

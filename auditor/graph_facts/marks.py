@@ -57,13 +57,23 @@ def flexibility_marks(d: Declaration, states: Fact[tuple[State, ...]]) -> list[M
 def unwritten_marks(
     d: Declaration, states: Fact[tuple[State, ...]], bound: dict[str, str], outcome: Outcome
 ) -> list[Mark]:
-    """Declared states that `forward` was followed through and never writes."""
+    """Declared states that `forward` was followed through and never writes: inputs, and buffers by their last name.
+
+    What a model of a library does with the buffers that it reaches through a cache is not seen.
+    """
     if outcome.reason is not None or not outcome.outputs or states.value is None:
         return []
     parameters = {i.name: i.parameter or i.name for i in d.inputs}
     written = {w.storage.name for w in outcome.events.writes}
     inputs = {state: parameters[name] for name, state in bound.items()}
-    idle = [s for s in states.value if inputs.get(s.name, s.name) not in written and s.name in inputs]
+    seen = d.core_ml and outcome.events.hidden_cache is None and not outcome.events.layers
+    buffers = set(d.state_names) if seen and isinstance(d.state_names, tuple) else set()
+    idle = [
+        s
+        for s in states.value
+        if (s.name in inputs or s.name in buffers)
+        and written.isdisjoint({inputs.get(s.name, s.name), s.name, s.name.rpartition(".")[2]})
+    ]
     return [Mark(Trait.UNWRITTEN_STATE, f"`{s.name}` is never written", s.evidence) for s in idle[:1]]
 
 

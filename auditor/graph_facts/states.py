@@ -11,9 +11,10 @@ from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import apart, evidence, why
 from auditor.graph_facts.query import has_one_row
 from auditor.roles import NO_STATE, cache_names, carried, is_cache_name, is_state_name, query_rank, role_by_name, words
-from auditor.torch.events import Write
 from auditor.torch.modules import walk
+from auditor.torch.state_writes import Write
 from auditor.values import Instance, Storage, Tensor, Unknown, Value, merge_flags
+from auditor.values.tags import ANEW
 from rules.facts import Fact, Place, Role, State
 
 
@@ -76,7 +77,7 @@ def is_recurrent(d: Declaration, recurrent: dict[str, Role], outcome: Outcome) -
     """Whether a state is said to be there for what one row takes from those before it, beside attention."""
     names = d.state_names if isinstance(d.state_names, tuple) else ()
     roles = {role_by_name(n) for n in (*names, *(w.storage.name for w in outcome.events.writes))}
-    return not roles.union(recurrent.values()).isdisjoint((Role.CONV, Role.RECURRENT))
+    return bool(outcome.events.renewed) or not roles.union(recurrent.values()).isdisjoint((Role.CONV, Role.RECURRENT))
 
 
 def may_hold_state(module: Value) -> bool:
@@ -169,6 +170,7 @@ def _through_outputs(d: Declaration, outcome: Outcome, states: set[str], placele
     """Inputs of fixed shape that come out again computed from themselves: states by another way."""
     out = []
     caches = cache_names([i.name for i in d.inputs]) if cache_names(d.output_names or ()) else []
+    back = carried([i.name for i in d.inputs], d.output_names or ())
     for i in d.inputs:
         if (
             i.name in {*states, *caches}
@@ -183,7 +185,9 @@ def _through_outputs(d: Declaration, outcome: Outcome, states: set[str], placele
         given = [v for _, v in outcome.outputs if isinstance(v, Tensor) and tag in v.tags]
         if any(v.shape == shape or (placeless and _of_one_row(v) == shape) for v in given):
             role = role_by_name(i.name)
-            role = role if role in (Role.CONV, Role.RECURRENT) else Role.RECURRENT if placeless else Role.UNKNOWN
+            anew = i.name in back and any(ANEW + tag in v.tags for v in given)  # else a hidden state goes through
+            known = role in (Role.CONV, Role.RECURRENT)
+            role = role if known else Role.RECURRENT if placeless or anew else Role.UNKNOWN
             reason = f"the input `{i.name}` comes out again, computed from itself"
             out.append(State(i.name, role, evidence(d.site, i.value), reason, tuple(map(str, shape))))
     return out
@@ -219,6 +223,9 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome,
         role, reason = Role.UNKNOWN, f"nothing is seen to write `{name}`, and {hidden.reason}{where}"
     writes = [w for w in outcome.events.writes if w.storage.name in mine]
     at: tuple[Place, ...] = ()
+    anew = next((site for n, site in outcome.events.renewed.items() if n in mine), None)
+    if anew is not None and (role is Role.UNKNOWN or role.is_kv):
+        role, reason = Role.RECURRENT, f"`{name}` is computed anew from what it held ({anew.place()})"
     moved = next((w for w in writes if w.whole and w.own), None)
     if moved is not None and role.is_kv:
         role, at = Role.UNKNOWN, _written(moved)
@@ -233,6 +240,8 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome,
         if width is None or (narrow.spread and width > 1):
             role = Role.UNKNOWN
     places = evidence(d.site, d.state_source, source.value if source is not None else None)
+    if anew is not None:
+        places = (anew.place("computed anew from what it held"), *places)
     return State(name, role, (*apart(places, at), *at), reason, shape)
 
 

@@ -29,13 +29,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def kind_of(obj: Seq | Mapping) -> str:
+def _kind_of(obj: Seq | Mapping) -> str:
     """The name of the type of a container."""
     return obj.kind if isinstance(obj, Seq) else "dict"
 
 
 def _has_method(obj: Seq | Mapping, name: str) -> bool:
-    return not name.startswith("__") and any(hasattr(t, name) for t in _TYPES.get(kind_of(obj), ()))
+    return not name.startswith("__") and any(hasattr(t, name) for t in _TYPES.get(_kind_of(obj), ()))
 
 
 def _unfollowed(name: str) -> Handler:
@@ -44,7 +44,7 @@ def _unfollowed(name: str) -> Handler:
     def method(it: Interpreter, args: Args, site: Site | None) -> Value:
         obj = args.pos[0]
         assert isinstance(obj, (Seq, Mapping))
-        cause = Unknown(f"`{name}` of a {kind_of(obj)} is not followed", f"{name}()", places=here(site))
+        cause = Unknown(f"`{name}` of a {_kind_of(obj)} is not followed", f"{name}()", places=here(site))
         it.heap.touch(obj)
         if isinstance(obj, Mapping):
             obj.restore(({}, cause))
@@ -61,30 +61,33 @@ def attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> Valu
         if name in ("__class__", "__doc__"):
             return NONE
         raise RaiseSignal("AttributeError")
-    if isinstance(obj, Seq):
-        table: dict[str, Handler] = sequences.METHODS
-    elif isinstance(obj, Mapping):
-        table = mappings.METHODS
-    elif isinstance(obj, Pattern) or (isinstance(obj, Const) and isinstance(obj.value, str)):
-        table = {}
+    if isinstance(obj, (Seq, Mapping)):
+        return _of_container(obj, name)
+    if isinstance(obj, Pattern) or (isinstance(obj, Const) and isinstance(obj.value, str)):
         if hasattr(str, name):
             return Bound(Native(f"str.{name}", text_method(name)), obj)
-    else:
-        table = {}
-        if isinstance(obj, Const):
-            return scalar_attribute(obj, name)
-        if isinstance(obj, Num) and name in ("real", "numerator"):
+    elif isinstance(obj, Const):
+        return scalar_attribute(obj, name)
+    elif isinstance(obj, Num):
+        if name in ("real", "numerator"):
             return obj
-        if isinstance(obj, Num) and name in ("item", "tolist") and it.events is not None:
+        if name in ("item", "tolist") and it.events is not None:
             return Native(name, lambda it, args, s: it.events.bakes(obj, s, f"{name}()") or obj)
-    if name in table:
-        return Bound(Native(name, table[name]), obj)
-    if isinstance(obj, (Seq, Mapping)) and _has_method(obj, name):
-        return Bound(Native(name, _unfollowed(name)), obj)
     if name == "__class__":
-        return Native(kind_of(obj) if isinstance(obj, (Seq, Mapping)) else "str", lambda it, a, s: NONE)
-    if isinstance(obj, Seq) and obj.kind == "slice" and name in ("start", "stop", "step"):
-        return obj.items[("start", "stop", "step").index(name)]
+        return Native("str", lambda it, a, s: NONE)
     if isinstance(obj, (Num, Pattern)):
         return operators.unknown_from("an attribute of a value that is not known", "", obj, name=name)
+    raise RaiseSignal("AttributeError")
+
+
+def _of_container(obj: Seq | Mapping, name: str) -> Value:
+    table = sequences.METHODS if isinstance(obj, Seq) else mappings.METHODS
+    if name in table:
+        return Bound(Native(name, table[name]), obj)
+    if _has_method(obj, name):
+        return Bound(Native(name, _unfollowed(name)), obj)
+    if name == "__class__":
+        return Native(_kind_of(obj), lambda it, a, s: NONE)
+    if isinstance(obj, Seq) and obj.kind == "slice" and name in ("start", "stop", "step"):
+        return obj.items[("start", "stop", "step").index(name)]
     raise RaiseSignal("AttributeError")

@@ -7,10 +7,11 @@ from auditor.containers.entries import put, update_mapping
 from auditor.containers.iteration import iterate
 from auditor.containers.reading import ZERO, get_item
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
-from auditor.joins import join_all, maybe_absent, options_present, present, union
+from auditor.joins import join_all, present, union
 from auditor.methods.items import ITEMS
 from auditor.places import Site, here
 from auditor.values import NONE, TRUE, Args, Const, Mapping, Native, Seq, Star, Unknown, Value, key_of
+from auditor.values.absence import maybe_absent, options_present
 
 
 def _map(args: Args) -> Mapping:

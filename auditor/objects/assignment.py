@@ -49,19 +49,7 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
         case NativeClass():
             it.poison = Unknown(f"`{obj.name}.{name}` is replaced", places=here(site))
         case Instance():
-            found, _ = class_lookup(obj.cls, name)
-            if isinstance(found, Function) and found.kind == "property" and found.setter is not None:
-                it.call(found.setter, Args([obj, value]), site)
-                return
-            if isinstance(found, Instance) and class_lookup(found.cls, "__set__")[0] is not None:
-                it.call(it.get(found, "__set__", site), Args([obj, value]), site)
-                return
-            setter, _ = class_lookup(obj.cls, "__setattr__")
-            if isinstance(setter, (Native, Function)):
-                it.call(setter, Args([obj, Const(name), value]), site)
-                return
-            it.heap.touch(obj)
-            obj.attrs[name] = value
+            _set_of_instance(it, obj, name, value, site)
         case Class():
             if name == "__bases__":
                 it.poison = Unknown(f"the bases of `{obj.name}` are replaced", places=here(site))
@@ -76,11 +64,7 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             it.heap.touch(obj)
             obj.assigned[f".{name}"] = value
         case Function():
-            if name in _FUNCTION_INTERNALS:
-                rewire(it, obj, name, site)
-            if not it.loader.keeper.depth:
-                it.attributed.setdefault(id(obj), (obj, dict(obj.attributes)))
-            obj.attributes[name] = value
+            _set_of_function(it, obj, name, value, site)
         case Bound(function=Function() as f):
             set_attribute(it, f, name, value, site)
         case Tensor() if name == "data":
@@ -92,3 +76,28 @@ def set_attribute(it: Interpreter, obj: Value, name: str, value: Value, site: Si
             it.poison = it.poison or Unknown(f"`{name}` of `{obj.name}` is set", places=here(site))
         case External():
             it.loader.patch_external(it, f"{obj.dotted}.{name}", value)
+
+
+def _set_of_instance(it: Interpreter, obj: Instance, name: str, value: Value, site: Site | None) -> None:
+    """A property, a descriptor and a `__setattr__` of the class come before the object's own attributes."""
+    found, _ = class_lookup(obj.cls, name)
+    if isinstance(found, Function) and found.kind == "property" and found.setter is not None:
+        it.call(found.setter, Args([obj, value]), site)
+        return
+    if isinstance(found, Instance) and class_lookup(found.cls, "__set__")[0] is not None:
+        it.call(it.get(found, "__set__", site), Args([obj, value]), site)
+        return
+    setter, _ = class_lookup(obj.cls, "__setattr__")
+    if isinstance(setter, (Native, Function)):
+        it.call(setter, Args([obj, Const(name), value]), site)
+        return
+    it.heap.touch(obj)
+    obj.attrs[name] = value
+
+
+def _set_of_function(it: Interpreter, obj: Function, name: str, value: Value, site: Site | None) -> None:
+    if name in _FUNCTION_INTERNALS:
+        rewire(it, obj, name, site)
+    if not it.loader.keeper.depth:
+        it.attributed.setdefault(id(obj), (obj, dict(obj.attributes)))
+    obj.attributes[name] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor import methods, operators
 from auditor.importing import module_attribute
 from auditor.interpreter import Interpreter, RaiseSignal
-from auditor.joins import Absent, guarded, join_all, maybe_absent, options_present, union_of
+from auditor.joins import guarded, join_all, union_of
 from auditor.objects.assignment import rewire
 from auditor.objects.inheritance import OBJECT, class_lookup, mro, unread_base
 from auditor.places import Site, here
@@ -34,6 +34,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from auditor.values.absence import Absent, maybe_absent, options_present
 from auditor.views import attribute_view
 
 
@@ -62,34 +63,15 @@ def get_attribute(it: Interpreter, obj: Value, name: str, site: Site | None) -> 
                 found = obj.children[name] = _external_attribute(it, obj, name)
             return found
         case NativeClass():
-            if name == "__name__":
-                return Const(obj.name.rsplit(".", 1)[-1])
-            found_, _ = class_lookup(obj, name)
-            if found_ is not None:
-                if isinstance(found_, Native) and name.startswith("from_"):
-                    return Bound(found_, obj)
-                return found_
-            if obj is OBJECT and name == "__setattr__":
-                return Native("setattr", _set_raw)
-            return Unknown(f"`{obj.name}.{name}` is not known", f"{obj.name}.{name}", places=here(site))
+            return _native_class_attribute(obj, name, site)
         case Bound(function=External(dotted=dotted)):
             return Bound(External(f"{dotted}.{name}", places=obj.places), obj.receiver)
         case Bound(function=f):
             return obj.receiver if name == "__self__" else f if name == "__func__" else get_attribute(it, f, name, site)
         case Function():
-            if name == "__kwdefaults__":  # a dict, through which the script may change them
-                rewire(it, obj, name, site)
-            if name == "__globals__":
-                return attribute_view(it.loader.module_of(obj.env), it.loader.module_of(obj.env).env.names)
-            return _function_attribute(obj, name)
-        case Native(name="dict" | "list" | "set" as kind) if name in methods.UNBOUND[kind]:
-            return Native(name, methods.UNBOUND[kind][name])
-        case Native(name="dict") if name == "fromkeys":
-            return Native("dict.fromkeys", lambda it, args, site: methods.from_keys(it, args, site))
-        case Native() if name == "default":
-            return obj  # an overload of `torch.ops`
+            return _function_attribute(it, obj, name, site)
         case Native():
-            return Const(obj.name) if name == "__name__" else Unknown(f"`{obj.name}.{name}` is not known", name)
+            return _native_attribute(obj, name)
         case Const() | Pattern() | Num() | Seq() | Mapping():
             return methods.attribute(it, obj, name, site)
     return operators.unknown_from("an attribute of a value that is not known", "", obj, name=name)
@@ -237,7 +219,33 @@ def _class_attribute(it: Interpreter, obj: Class, name: str, site: Site | None) 
     return found
 
 
-def _function_attribute(obj: Function, name: str) -> Value:
+def _native_class_attribute(obj: NativeClass, name: str, site: Site | None) -> Value:
+    if name == "__name__":
+        return Const(obj.name.rsplit(".", 1)[-1])
+    found, _ = class_lookup(obj, name)
+    if found is not None:
+        return Bound(found, obj) if isinstance(found, Native) and name.startswith("from_") else found
+    if obj is OBJECT and name == "__setattr__":
+        return Native("setattr", _set_raw)
+    return Unknown(f"`{obj.name}.{name}` is not known", f"{obj.name}.{name}", places=here(site))
+
+
+def _native_attribute(obj: Native, name: str) -> Value:
+    match obj.name:
+        case "dict" | "list" | "set" as kind if name in methods.UNBOUND[kind]:
+            return Native(name, methods.UNBOUND[kind][name])
+        case "dict" if name == "fromkeys":
+            return Native("dict.fromkeys", methods.from_keys)
+    if name == "default":
+        return obj  # an overload of `torch.ops`
+    return Const(obj.name) if name == "__name__" else Unknown(f"`{obj.name}.{name}` is not known", name)
+
+
+def _function_attribute(it: Interpreter, obj: Function, name: str, site: Site | None) -> Value:
+    if name == "__kwdefaults__":  # a dict, through which the script may change them
+        rewire(it, obj, name, site)
+    if name == "__globals__":
+        return attribute_view(it.loader.module_of(obj.env), it.loader.module_of(obj.env).env.names)
     if name in ("__name__", "__qualname__"):
         return Const(obj.name)
     if name in obj.attributes:

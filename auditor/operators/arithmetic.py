@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from auditor import dims
-from auditor.joins import maybe_absent, present, union
+from auditor.joins import present, union
 from auditor.operators.results import derived, pattern, unknown_from
 from auditor.operators.truths import truth
 from auditor.values import (
@@ -26,6 +26,7 @@ from auditor.values import (
     number,
     text_of,
 )
+from auditor.values.absence import maybe_absent
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,

@@ -8,10 +8,11 @@ from typing import Any
 
 from auditor import dims
 from auditor.answers import every, negated, some
-from auditor.joins import maybe_absent, same, union
+from auditor.joins import union
 from auditor.objects.inheritance import class_lookup
 from auditor.operators.results import derived, unknown_from
 from auditor.operators.truths import defines, truth
+from auditor.sameness import same
 from auditor.values import (
     Bound,
     Class,
@@ -36,6 +37,7 @@ from auditor.values import (
     key_of,
     text_of,
 )
+from auditor.values.absence import maybe_absent
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -140,6 +142,26 @@ def _compare_plain(op: str, a: Seq, b: Seq) -> bool | None:
 SETS = frozenset({"set", "frozenset"})
 
 
+def _same_items(a: Seq, b: Seq) -> bool | None:
+    if a.kind in SETS and b.kind in SETS:
+        return _same_members(a, b)
+    if a.kind != b.kind:
+        return False
+    if not (a.exact and b.exact):
+        return None
+    if len(a.items) != len(b.items):
+        return False
+    return every([_same_item(x, y) for x, y in zip(a.items, b.items, strict=True)])
+
+
+def _same_entries(a: Mapping, b: Mapping) -> bool | None:
+    if a.rest is not None or b.rest is not None:
+        return None
+    if a.entries.keys() != b.entries.keys():
+        return False if all(k[0] in ("str", "num") for k in (*a.entries, *b.entries)) else None
+    return every([_same_item(a.entries[k][1], b.entries[k][1]) for k in a.entries])
+
+
 def _same_members(a: Seq, b: Seq) -> bool | None:
     """Whether two sets are equal: in whatever order, and of whichever kind."""
     if not (a.exact and b.exact):
@@ -181,20 +203,10 @@ def _equal(a: Value, b: Value) -> bool | None:
         return _patterns_differ(s, t)
     if (s is None) != (t is None):
         return False
-    if isinstance(a, Seq) and isinstance(b, Seq) and a.kind in SETS and b.kind in SETS:
-        return _same_members(a, b)
-    if isinstance(a, Seq) and isinstance(b, Seq) and a.exact and b.exact:
-        if a.kind != b.kind or len(a.items) != len(b.items):
-            return False
-        return every([_same_item(x, y) for x, y in zip(a.items, b.items, strict=True)])
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        if a.rest is not None or b.rest is not None:
-            return None
-        if a.entries.keys() != b.entries.keys():
-            return False if all(k[0] in ("str", "num") for k in (*a.entries, *b.entries)) else None
-        return every([_same_item(a.entries[k][1], b.entries[k][1]) for k in a.entries])
     if isinstance(a, Seq) and isinstance(b, Seq):
-        return None if a.kind == b.kind else False
+        return _same_items(a, b)
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return _same_entries(a, b)
     if isinstance(a, Const) != isinstance(b, Const):
         return False
     return identical(a, b)

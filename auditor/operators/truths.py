@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from auditor import dims
 from auditor.answers import common
-from auditor.joins import maybe_absent
 from auditor.objects.inheritance import mro
 from auditor.values import (
     Class,
@@ -23,6 +22,7 @@ from auditor.values import (
     Unknown,
     Value,
 )
+from auditor.values.absence import maybe_absent
 
 
 def truth(v: Value) -> bool | None:

@@ -12,9 +12,9 @@ from auditor.containers.writing import delete_item, set_item
 from auditor.expressions.lookups import index_of
 from auditor.expressions.operations import binary
 from auditor.interpreter import Frame, Interpreter, Signal
-from auditor.joins import Deleted
 from auditor.torch import rows
 from auditor.values import Args, Const, Mapping, Seq, Tensor, Value
+from auditor.values.absence import Deleted
 
 
 def assignment(it: Interpreter, node: cst.Assign, frame: Frame) -> Signal:

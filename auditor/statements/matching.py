@@ -22,7 +22,7 @@ def match_(it: Interpreter, node: cst.Match, frame: Frame) -> Signal:
 
 def _cases(it: Interpreter, subject: Value, cases: list[cst.MatchCase], frame: Frame) -> Signal:
     for number, case in enumerate(cases):
-        matched = match_pattern(it, case.pattern, subject, frame)
+        matched = _matches(it, case.pattern, subject, frame)
         if matched and case.guard is not None:
             matched = operators.truth(it.eval(case.guard, frame))
         if matched is False:
@@ -44,10 +44,10 @@ def _either_case(
     return it.fork([lambda: it.run_block(case.body.body, frame), lambda: _cases(it, subject, rest, frame)])
 
 
-def match_pattern(it: Interpreter, pattern: Any, subject: Value, frame: Frame) -> bool | None:
+def _matches(it: Interpreter, pattern: Any, subject: Value, frame: Frame) -> bool | None:
     if isinstance(pattern, cst.MatchAs):
         if pattern.pattern is not None:
-            inner = match_pattern(it, pattern.pattern, subject, frame)
+            inner = _matches(it, pattern.pattern, subject, frame)
             if inner is False:
                 return False
         else:
@@ -56,7 +56,7 @@ def match_pattern(it: Interpreter, pattern: Any, subject: Value, frame: Frame) -
             assign(it, pattern.name, subject, frame)
         return inner
     if isinstance(pattern, cst.MatchOr):
-        return some([match_pattern(it, p.pattern, subject, frame) for p in pattern.patterns])
+        return some([_matches(it, p.pattern, subject, frame) for p in pattern.patterns])
     if isinstance(pattern, (cst.MatchValue, cst.MatchSingleton)):
         return operators.truth(operators.compare("==", subject, it.eval(pattern.value, frame)))
     if isinstance(pattern, (cst.MatchList, cst.MatchTuple)):
@@ -86,7 +86,7 @@ def _match_sequence(it: Interpreter, patterns: list[Any], subject: Value, frame:
         patterns, items = [*patterns[:star], *patterns[star + 1 :]], [*items[:star], *items[end:]]
     if len(patterns) != len(items):
         return False
-    return every([match_pattern(it, p.value, v, frame) for p, v in zip(patterns, items, strict=True)])
+    return every([_matches(it, p.value, v, frame) for p, v in zip(patterns, items, strict=True)])
 
 
 def _match_mapping(it: Interpreter, pattern: cst.MatchMapping, subject: Value, frame: Frame) -> bool | None:
@@ -98,7 +98,7 @@ def _match_mapping(it: Interpreter, pattern: cst.MatchMapping, subject: Value, f
             value = get_item(it, subject, it.eval(element.key, frame), frame.statement.site(element))
         except RaiseSignal:
             return False
-        seen.append(match_pattern(it, element.pattern, value, frame))
+        seen.append(_matches(it, element.pattern, value, frame))
     if pattern.rest is not None:
         named = {key_of(it.eval(e.key, frame)) for e in pattern.elements}
         left = {k: v for k, v in subject.entries.items() if k not in named}
@@ -121,10 +121,10 @@ def _match_class(it: Interpreter, pattern: cst.MatchClass, subject: Value, frame
     for n, p in enumerate(pattern.patterns):
         name = names[n] if n < len(names) else None
         value = it.get(subject, name, None) if name else subject
-        seen.append(match_pattern(it, p.value, value, frame))
+        seen.append(_matches(it, p.value, value, frame))
     for k in pattern.kwds:
         try:
-            seen.append(match_pattern(it, k.pattern, it.get(subject, k.key.value, None), frame))
+            seen.append(_matches(it, k.pattern, it.get(subject, k.key.value, None), frame))
         except RaiseSignal:
             return False
     return every(seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from auditor.containers.iteration import iterate
+from auditor.handlers import first_argument, itself, nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
@@ -74,10 +75,6 @@ def _result(it: Interpreter, args: Args, site: Site | None) -> Value:
     return future.payload if isinstance(future, Instance) and isinstance(future.payload, Value) else NONE
 
 
-def _self(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
-
-
 def _quiet(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Native("method", lambda it, inner, site: NONE)
 
@@ -94,8 +91,8 @@ FUTURE = NativeClass("concurrent.futures.Future", {"result": _result, "get": _re
 POOL = NativeClass(
     "concurrent.futures.Executor",
     {
-        "__init__": lambda it, args, site: NONE,
-        "__enter__": _self,
+        "__init__": nothing,
+        "__enter__": itself,
         "submit": _submit,
         "map": _map,
         "imap": _map,
@@ -109,8 +106,9 @@ POOL = NativeClass(
 )
 
 
-def _awaited(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0] if args.pos else NONE
+def _loop(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """An event loop. A coroutine is evaluated where it is made, so that it gives its result wherever it is run."""
+    return Instance(NAMESPACE, {"run_until_complete": Native("run_until_complete", first_argument)})
 
 
 def _gathered(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -118,15 +116,9 @@ def _gathered(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 NATIVES: dict[str, Value] = {
-    "asyncio.run": Native("asyncio.run", _awaited),
-    "asyncio.get_event_loop": Native(
-        "get_event_loop",
-        lambda it, args, site: Instance(NAMESPACE, {"run_until_complete": Native("run_until_complete", _awaited)}),
-    ),
-    "asyncio.new_event_loop": Native(
-        "new_event_loop",
-        lambda it, args, site: Instance(NAMESPACE, {"run_until_complete": Native("run_until_complete", _awaited)}),
-    ),
+    "asyncio.run": Native("asyncio.run", first_argument),
+    "asyncio.get_event_loop": Native("get_event_loop", _loop),
+    "asyncio.new_event_loop": Native("new_event_loop", _loop),
     "asyncio.gather": Native("gather", _gathered),
     "threading.Thread": THREAD,
     "threading.Timer": TIMER,

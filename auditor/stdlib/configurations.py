@@ -5,6 +5,7 @@ from __future__ import annotations
 from auditor import documents, operators
 from auditor.containers.entries import put
 from auditor.expressions.text import format_value
+from auditor.handlers import nothing
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
@@ -194,7 +195,7 @@ NATIVES: dict[str, Value] = {
     "omegaconf.OmegaConf.to_container": Native("OmegaConf.to_container", _container),
     "omegaconf.OmegaConf.to_object": Native("OmegaConf.to_object", _container),
     "omegaconf.OmegaConf.to_yaml": Native("OmegaConf.to_yaml", _text),
-    "omegaconf.OmegaConf.resolve": Native("OmegaConf.resolve", lambda it, args, site: NONE),
-    "omegaconf.OmegaConf.set_struct": Native("OmegaConf.set_struct", lambda it, args, site: NONE),
+    "omegaconf.OmegaConf.resolve": Native("OmegaConf.resolve", nothing),
+    "omegaconf.OmegaConf.set_struct": Native("OmegaConf.set_struct", nothing),
     "omegaconf.DictConfig": CONFIG,
 }

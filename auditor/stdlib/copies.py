@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from auditor.interpreter import Handler
-from auditor.joins import Absent, Deleted
 from auditor.values import Bound, Instance, Mapping, Native, Seq, Star, Tensor, Test, Union, Unknown, Value
+from auditor.values.absence import Absent, Deleted
 
 
 def copied(value: Value, deep: bool, seen: dict[int, Value] | None = None) -> Value:

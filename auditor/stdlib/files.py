@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from auditor import documents, operators
 from auditor.expressions.text import format_value
+from auditor.handlers import itself, nothing
 from auditor.interpreter import Handler, Interpreter
 from auditor.joins import union
 from auditor.places import Site, here
@@ -53,10 +54,6 @@ def _right_joined(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _normal(it: Interpreter, args: Args, site: Site | None) -> Value:
     text = path_text(args.pos[0])
     return make_path(text if "*" in text else posixpath.normpath(text), args.pos[0])
-
-
-def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
 
 
 def _attribute(pick: Callable[[str], str], path: bool = False) -> Handler:
@@ -148,10 +145,6 @@ def _parts(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Seq("tuple", [operators.pattern(p, args.pos[0]) for p in path_text(args.pos[0]).split("/")])
 
 
-def _nothing(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return NONE
-
-
 def _open(it: Interpreter, args: Args, site: Site | None) -> Value:
     return it.call(it.loader.builtins["open"], args, site)
 
@@ -165,7 +158,7 @@ PATH = NativeClass(
         "joinpath": _joined,
         "resolve": _normal,
         "absolute": _normal,
-        "expanduser": _same,
+        "expanduser": itself,
         "with_name": _with_name,
         "with_suffix": _with_suffix,
         "exists": _is_file,
@@ -177,14 +170,14 @@ PATH = NativeClass(
         "glob": _listing,
         "rglob": _listing,
         "iterdir": _listing,
-        "mkdir": _nothing,
-        "touch": _nothing,
-        "unlink": _nothing,
-        "rmdir": _nothing,
+        "mkdir": nothing,
+        "touch": nothing,
+        "unlink": nothing,
+        "rmdir": nothing,
         "write_text": _write,
         "write_bytes": _write,
-        "symlink_to": _nothing,
-        "rename": _same,
+        "symlink_to": nothing,
+        "rename": itself,
         "relative_to": _relative,
         "with_stem": _with_stem,
         "as_posix": _attribute(lambda t: t),

@@ -6,6 +6,7 @@ from auditor import methods, operators
 from auditor.containers.iteration import iterate
 from auditor.containers.reading import get_item
 from auditor.expressions.operations import binary
+from auditor.handlers import itself
 from auditor.interpreter import Handler, Interpreter
 from auditor.loops import mapped
 from auditor.objects.assignment import rewire
@@ -175,7 +176,7 @@ NATIVES: dict[str, Value] = {
     "functools.lru_cache": Native("lru_cache", _kept),
     "functools.cached_property": Native("cached_property", _kept_property),
     "weakref.ref": Native("ref", lambda it, args, site: _reference(args.pos[0])),
-    "weakref.proxy": Native("proxy", lambda it, args, site: args.pos[0]),
+    "weakref.proxy": Native("proxy", itself),
     "functools.singledispatch": Native("singledispatch", _dispatched),
     "functools.singledispatchmethod": Native("singledispatchmethod", _dispatched),
     "operator.setitem": Native("setitem", methods.ITEMS["__setitem__"]),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from auditor.expressions.text import format_value
+from auditor.handlers import nothing
 from auditor.importing import import_module
 from auditor.interpreter import Interpreter
 from auditor.loader import FILE_PREFIX
 from auditor.modules import SyntaxProblem
 from auditor.places import Site, here
 from auditor.sources import Unreadable
-from auditor.values import NONE, Args, Instance, Native, NativeClass, Unknown, Value, text_of
+from auditor.values import Args, Instance, Native, NativeClass, Unknown, Value, text_of
 
 
 def _import_module(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -24,7 +25,7 @@ SPEC = NativeClass("importlib.machinery.ModuleSpec")
 
 def _spec_from_file(it: Interpreter, args: Args, site: Site | None) -> Value:
     path = args.get(1, "location")
-    loader = Instance(SPEC, {"exec_module": Native("exec_module", lambda it, args, site: NONE)})
+    loader = Instance(SPEC, {"exec_module": Native("exec_module", nothing)})
     return Instance(
         SPEC, {"loader": loader, "name": args.pos[0]}, payload=format_value(path, "", None) if path is not None else "*"
     )

@@ -13,6 +13,7 @@ import libcst as cst
 
 from auditor import operators
 from auditor.calls.parameters import bind, receiver
+from auditor.handlers import first_argument, itself
 from auditor.interpreter import Frame, Interpreter, RaiseSignal, Signal
 from auditor.objects.inheritance import OBJECT, class_lookup
 from auditor.places import Site, here
@@ -37,7 +38,7 @@ class _Unfollowed(Exception):
     """The generator yields where a look at its statements does not tell what runs before and after."""
 
 
-def managed(it: Interpreter, args: Args, site: Site | None) -> Value:
+def _managed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`contextlib.contextmanager(function)`."""
     function = args.pos[0]
     if isinstance(function, Function) and function.generator:
@@ -204,7 +205,7 @@ def _close(it: Interpreter, args: Args, site: Site | None) -> Value:
 EXIT_STACK = NativeClass(
     "contextlib.ExitStack",
     {
-        "__enter__": lambda it, args, site: args.pos[0],
+        "__enter__": itself,
         "__exit__": _close,
         "close": _close,
         "enter_context": _enter_context,
@@ -217,19 +218,15 @@ EXIT_STACK = NativeClass(
 )
 
 
-def _nullcontext(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0] if args.pos else NONE
-
-
 def _suppress(it: Interpreter, args: Args, site: Site | None) -> Value:
     return ExternalObject("contextlib.suppress", args)
 
 
 NATIVES: dict[str, Value] = {
     "contextlib.suppress": Native("suppress", _suppress),
-    "contextlib.nullcontext": Native("nullcontext", _nullcontext),
-    "contextlib.contextmanager": Native("contextmanager", managed),
-    "contextlib.asynccontextmanager": Native("asynccontextmanager", managed),
+    "contextlib.nullcontext": Native("nullcontext", first_argument),
+    "contextlib.contextmanager": Native("contextmanager", _managed),
+    "contextlib.asynccontextmanager": Native("asynccontextmanager", _managed),
     "contextlib.ExitStack": EXIT_STACK,
     "contextlib.AsyncExitStack": EXIT_STACK,
 }

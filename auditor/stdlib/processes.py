@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import posixpath
-import shlex
+from collections.abc import Sequence
 
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
+from auditor.handlers import itself, leaves, nothing
 from auditor.interpreter import ExitSignal, Handler, Interpreter
+from auditor.launches import shell_words
 from auditor.loader import FILE_PREFIX
 from auditor.places import Site, here
 from auditor.stdlib.options.parsing import command_line
-from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Unknown, Value, text_of
+from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq, Unknown, Value, is_none, text_of
 
 
 def _command(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """A program is started: its command line is noted; what it exports is looked for later."""
-    given = args.get(0, "args")
-    words: list[str] = []
-    if given is not None and site is not None:
-        if text_of(given) is not None:
-            try:
-                words = shlex.split(text_of(given) or "")
-            except ValueError:
-                words = []
-        elif isinstance(given, Seq):
-            words = [format_value(i, "", None) for i in iterate(it, given, site).items]
-    it.sinks.command(tuple(words), site, it.conditions)
+    """`subprocess.run(args, cwd=...)` and those like it."""
+    _start(it, _words(it, args.get(0, "args", "cmd", "command"), site), site, args.kw.get("cwd"))
     return Instance(
         COMPLETED,
         {
@@ -37,7 +29,78 @@ def _command(it: Interpreter, args: Args, site: Site | None) -> Value:
     )
 
 
-COMPLETED = NativeClass("subprocess.CompletedProcess", {"check_returncode": lambda it, args, site: NONE})
+def _start(it: Interpreter, words: list[str], site: Site | None, folder: Value | None = None) -> None:
+    """A program is started: its command line is noted; what it exports is looked for later."""
+    at = "" if folder is None or is_none(folder) else format_value(folder, "", None)
+    it.sinks.command(tuple(words), site, at)
+
+
+def _words(it: Interpreter, given: Value | None, site: Site | None) -> list[str]:
+    line = text_of(given) if given is not None else None
+    if line is not None:
+        try:
+            return shell_words(line)
+        except ValueError:
+            return []
+    return (
+        [format_value(i, "", None) for i in iterate(it, given, site).items] if isinstance(given, Seq) and site else []
+    )
+
+
+def _spread(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`asyncio.create_subprocess_exec(program, *args, cwd=...)`: gives what `subprocess.run` does."""
+    return _command(it, Args([Seq("list", list(args.pos), args.more)], args.kw), site)
+
+
+def _output(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`subprocess.check_output` and `getoutput`."""
+    _command(it, args, site)
+    return Unknown("the output of a program", "output", "str", places=here(site))
+
+
+def _opened(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`os.popen`: a file to read the output from."""
+    _command(it, args, site)
+    return Unknown("the output of a program", "output", places=here(site))
+
+
+def _replaced_by_list(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`os.execv(path, args)`: the program takes the place of this one."""
+    listed = args.get(1, "args", "argv")
+    words = _words(it, listed, site)[1:] if listed is not None else []
+    return _replaced(it, [args.get(0, "path", "file"), *map(Const, words)], site)
+
+
+def _replaced_by_words(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`os.execl(path, name, *args)`."""
+    return _replaced(it, [*args.pos[:1], *args.pos[2:]], site)
+
+
+def _replaced(it: Interpreter, words: Sequence[Value | None], site: Site | None) -> Value:
+    _start(it, [format_value(w, "", None) for w in words if w is not None], site)
+    raise ExitSignal("SystemExit")
+
+
+def _waited(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """The exit status: 0 where the program does what the script starts it for."""
+    return Const(0, places=here(site))
+
+
+def _communicated(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return Seq("tuple", [Unknown("the output of a program", name, places=here(site)) for name in ("stdout", "stderr")])
+
+
+COMPLETED = NativeClass(
+    "subprocess.CompletedProcess",
+    {
+        "check_returncode": nothing,
+        "wait": _waited,
+        "poll": _waited,
+        "communicate": _communicated,
+        "__enter__": itself,
+        "__exit__": nothing,
+    },
+)
 
 
 def _run(*before: str) -> Handler:
@@ -46,7 +109,7 @@ def _run(*before: str) -> Handler:
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         name = format_value(args.pos[0], "", None)
         words = command_line(it)
-        it.sinks.command(("python", *before, name, *(["*"] if words is None else words)), site, it.conditions)
+        _start(it, ["python", *before, name, *(["*"] if words is None else words)], site)
         return Unknown("the names of a script that was run", "run_path()", "dict", places=here(site))
 
     return run
@@ -75,8 +138,8 @@ SYS_PATH = NativeClass(
         "extend": lambda it, args, site: (
             _search(it, Args([args.pos[0], *iterate(it, args.pos[1], site).items]), site) if site else NONE
         ),
-        "remove": lambda it, args, site: NONE,
-        "pop": lambda it, args, site: NONE,
+        "remove": nothing,
+        "pop": nothing,
         "index": lambda it, args, site: Unknown("a position in sys.path", "index", "int"),
         "__iter__": lambda it, args, site: Seq("list", [], Unknown("the folders of sys.path", "sys.path")),
         "__getitem__": lambda it, args, site: Unknown("a folder of sys.path", "sys.path[]", "str"),
@@ -85,19 +148,21 @@ SYS_PATH = NativeClass(
 )
 
 
-def _exit(it: Interpreter, args: Args, site: Site | None) -> Value:
-    raise ExitSignal("SystemExit")
-
-
 NATIVES: dict[str, Value] = {
-    "sys.exit": Native("exit", _exit),
-    "os._exit": Native("_exit", _exit),
+    "sys.exit": Native("exit", leaves),
+    "os._exit": Native("_exit", leaves),
     "subprocess.run": Native("subprocess.run", _command),
     "subprocess.call": Native("subprocess.call", _command),
     "subprocess.check_call": Native("subprocess.check_call", _command),
-    "subprocess.check_output": Native("subprocess.check_output", _command),
+    "subprocess.check_output": Native("subprocess.check_output", _output),
+    "subprocess.getoutput": Native("subprocess.getoutput", _output),
     "subprocess.Popen": Native("subprocess.Popen", _command),
+    "asyncio.create_subprocess_exec": Native("create_subprocess_exec", _spread),
+    "asyncio.create_subprocess_shell": Native("create_subprocess_shell", _command),
     "os.system": Native("os.system", _command),
+    "os.popen": Native("os.popen", _opened),
+    **{f"os.{name}": Native(name, _replaced_by_list) for name in ("execv", "execve", "execvp", "execvpe")},
+    **{f"os.{name}": Native(name, _replaced_by_words) for name in ("execl", "execlp")},
     "runpy.run_path": Native("run_path", _run()),
     "runpy.run_module": Native("run_module", _run("-m")),
     "sys.path": Instance(SYS_PATH),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import positions, rows, shared_positions, vectors
-from auditor.torch.events import at_begin, in_one_place, wraps_at
+from auditor.torch.keys import at_begin, in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
@@ -15,105 +18,168 @@ from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, alter
 from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, ROWWISE, TRIANGLE, TURNED, WRAPS
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one part of a key leaves of the axes that it takes, of which `at` is the first.
+
+    `left` are the axes that it gives by itself, `index` is the shape of an index tensor, which all such tensors of a
+    key give together. `number` is where it takes one row of several, unless that is fixed. `cut`: it leaves one row of
+    the query, or a fixed number; `elsewhere`: rows of the query may not stand where they stood.
+    """
+
+    at: int
+    axes: int = 1
+    left: Shape = ()
+    index: Shape | None = None
+    slice: Seq | None = None
+    number: Value | None = None
+    cut: bool = False
+    elsewhere: bool = False
+
+
 def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:
     """The tensor that `tensor[key]` is. A slice or integer that leaves one row of several is recorded as a cut."""
     if tensor.shape is None:
         return altered(tensor, places=tensor.places or (site,))
-    parts = list(key.items) if isinstance(key, Seq) and key.kind == "tuple" else [key]
-    if any(isinstance(p, Union) for p in parts):
-        n = next(i for i, p in enumerate(parts) if isinstance(p, Union))
-        return it.each(
-            parts[n], lambda o: index_tensor(it, tensor, Seq("tuple", [*parts[:n], o, *parts[n + 1 :]]), site)
-        )
-    shape = tensor.shape
-    used = sum(1 for p in parts if not is_none(p) and not _is_ellipsis(p))
-    if any(isinstance(p, Tensor) and p.dtype == "bool" for p in parts):
+    keys = list(key.items) if isinstance(key, Seq) and key.kind == "tuple" else [key]
+    if any(isinstance(k, Union) for k in keys):
+        n = next(i for i, k in enumerate(keys) if isinstance(k, Union))
+        return it.each(keys[n], lambda o: index_tensor(it, tensor, Seq("tuple", [*keys[:n], o, *keys[n + 1 :]]), site))
+    used = sum(1 for k in keys if not is_none(k) and not _is_ellipsis(k))
+    if any(isinstance(k, Tensor) and k.dtype == "bool" for k in keys):
         return unknown_tensor("a boolean mask selects rows", site, tensor)
-    if used > len(shape):
+    if used > len(tensor.shape):
         return unknown_tensor("more indices than dimensions", site, tensor)
-    out: list[Dim] = []
-    cut = elsewhere = False
-    indices: list[Shape] = []
-    starts: list[tuple[int, Dim | None]] = []
-    numbers: list[Value] = []
-    spans: list[Seq] = []
-    index_at = 0
+    parts = _parts(it, tensor, tensor.shape, keys, len(tensor.shape) - used, site)
+    if isinstance(parts, Tensor):
+        return parts
+    made = result(_joined(parts, tensor.shape), tensor, *(k for k in keys if isinstance(k, Tensor)), site=site)
+    made = _at_positions(made, tensor, parts)
+    if tensor.numbers and len(keys) == 1:
+        made = vectors.taken(made, tensor, keys[0])
+    made.base = tensor.base
+    if made.base is None and all(p.index is None for p in parts):
+        made.of = tensor
+    if tensor.pick is not None and all(map(_is_new_axis_or_all, keys)):
+        made.pick = tensor.pick.seen
+    made = rows.other(it, made, any(p.elsewhere for p in parts), site)
+    if TRIANGLE in tensor.tags:
+        made = _of_triangle(made, tensor, parts)
+    if BEHIND in tensor.tags:
+        made = rows.cut_behind(made, keys, site)
+    made = _placed(made, tensor, key)
+    if GROWN in made.tags and any(isinstance(k, Seq) for k in keys):
+        made.tags = made.tags | {MOVED}
+    if any(p.cut for p in parts) and site not in made.cuts:
+        made.cuts = (*made.cuts, site)
+    return made
+
+
+def _parts(
+    it: Interpreter, tensor: Tensor, shape: Shape, keys: Sequence[Value], skipped: int, site: Site
+) -> list[_Part] | Tensor:
+    """The parts of a key; where one is not known, a tensor that says why."""
+    parts: list[_Part] = []
     axis = 0
+    for k in keys:
+        part = _part(tensor, shape, axis, k, skipped, site)
+        if isinstance(part, Tensor):
+            return part
+        if part.slice is not None and _has_tensor(part.slice):
+            shared_positions.places(it.events, part.slice)
+        parts.append(part)
+        axis += part.axes
+    return parts
+
+
+def _part(tensor: Tensor, shape: Shape, axis: int, key: Value, skipped: int, site: Site) -> _Part | Tensor:
+    """One part of a key at an axis; `...` skips so many. Where that is not known, a tensor that says why."""
+    if _is_ellipsis(key):
+        return _Part(axis, skipped, shape[axis : axis + skipped])
+    if is_none(key):
+        return _Part(axis, 0, (1,))
+    length = shape[axis]
+    of_query = dims.depends_on_query(length)
+    if isinstance(key, Seq) and key.kind == "slice":
+        return _slice(axis, length, key) or unknown_tensor("a slice whose bounds are not known", site, tensor)
+    if isinstance(key, (Tensor, Seq)):
+        index = _index_shape(key)
+        if index is None:
+            return unknown_tensor("an index tensor of unknown shape", site, tensor, key)
+        cut = of_query and not any(map(dims.depends_on_query, index))
+        return _Part(axis, index=index, cut=cut, elsewhere=of_query)
+    if isinstance(key, (Const, Num)) or (isinstance(key, Unknown) and key.kind in ("int", "data")):
+        fixed = type(length) is int and isinstance(key, Const)
+        return _Part(axis, number=None if fixed else key, cut=of_query)
+    return unknown_tensor("an index that is not known", site, tensor, key)
+
+
+def _slice(axis: int, length: Dim, bounds: Seq) -> _Part | None:
+    kept = _sliced(length, bounds)
+    if kept is None:
+        return None
+    start, _, step = bounds.items
+    of_query = dims.depends_on_query(length)
+    alone = kept == 1 and (type(length) is not int or not isinstance(start, Const))
+    stepped = not (isinstance(step, Const) and step.value in (None, 1))
+    return _Part(
+        axis,
+        left=(kept,),
+        slice=bounds,
+        number=start if alone else None,
+        cut=of_query and not dims.depends_on_query(kept),
+        elsewhere=of_query and stepped,
+    )
+
+
+def _joined(parts: Sequence[_Part], shape: Shape) -> Shape:
+    """The axes that a key leaves: those of index tensors stand where the first of these does."""
+    out: list[Dim] = []
+    first: int | None = None
     for p in parts:
-        if _is_ellipsis(p):
-            skip = len(shape) - used
-            out += shape[axis : axis + skip]
-            axis += skip
-        elif is_none(p):
-            out.append(1)
-        elif isinstance(p, Seq) and p.kind == "slice":
-            kept = _sliced(shape[axis], p)
-            if kept is None:
-                return unknown_tensor("a slice whose bounds are not known", site, tensor)
-            cut = cut or (dims.depends_on_query(shape[axis]) and not dims.depends_on_query(kept))
-            stepped = isinstance(p.items[2], Const) and p.items[2].value in (None, 1)
-            elsewhere = elsewhere or (dims.depends_on_query(shape[axis]) and not stepped)
-            if TRIANGLE in tensor.tags:
-                starts.append((axis, 0 if is_none(p.items[0]) else size(p.items[0])))
-            if Tensor in map(type, p.items):
-                shared_positions.places(it.events, p)
-                spans.append(p)
-            if kept == 1 and (type(shape[axis]) is not int or not isinstance(p.items[0], Const)):
-                numbers.append(p.items[0])
-            out.append(kept)
-            axis += 1
-        elif isinstance(p, (Tensor, Seq)):
-            if not indices:
-                index_at = len(out)
-            inner = _index_shape(p)
-            if inner is None:
-                return unknown_tensor("an index tensor of unknown shape", site, tensor, p)
-            if dims.depends_on_query(shape[axis]) and not any(dims.depends_on_query(d) for d in inner):
-                cut = True
-            elsewhere = elsewhere or dims.depends_on_query(shape[axis])
-            indices.append(inner)
-            axis += 1
-        elif isinstance(p, (Const, Num)) or (isinstance(p, Unknown) and p.kind in ("int", "data")):
-            cut = cut or dims.depends_on_query(shape[axis])
-            if type(shape[axis]) is not int or not isinstance(p, Const):
-                numbers.append(p)
-            axis += 1
-        else:
-            return unknown_tensor("an index that is not known", site, tensor, p)
-    out += shape[axis:]
-    if indices:
-        out[index_at:index_at] = broadcast(indices)
-    made = result(tuple(out), tensor, *(p for p in parts if isinstance(p, Tensor)), site=site)
-    if indices and not made.tags.isdisjoint(ROWWISE):
+        if p.index is not None and first is None:
+            first = len(out)
+        out += p.left
+    out += shape[sum(p.axes for p in parts) :]
+    if first is not None:
+        out[first:first] = broadcast([p.index for p in parts if p.index is not None])
+    return tuple(out)
+
+
+def _at_positions(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tensor:
+    """`made`, marked by the positions at which it was taken out of `tensor`."""
+    numbers = [p.number for p in parts if p.number is not None]
+    if any(p.index is not None for p in parts) and not made.tags.isdisjoint(ROWWISE):
         made = positions.looked_up(made)
     elif numbers:
         made = positions.taken(made, tensor, *numbers)
-    for span in spans:
-        made = positions.spanned(made, tensor, span)
-    if tensor.numbers and len(parts) == 1:
-        made = vectors.taken(made, tensor, parts[0])
-    made.base = tensor.base
-    if made.base is None and not indices:
-        made.of = tensor
-    if tensor.pick is not None and all(map(_is_new_axis_or_all, parts)):
-        made.pick = tensor.pick.seen
-    made = rows.other(it, made, elsewhere, site)
-    for at, start in starts:
-        made = first_rows(made, tensor, at, start)
-    if BEHIND in tensor.tags:
-        made = rows.cut_behind(made, parts, site)
+    for p in parts:
+        if p.slice is not None and _has_tensor(p.slice):
+            made = positions.spanned(made, tensor, p.slice)
+    return made
+
+
+def _of_triangle(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tensor:
+    for p in parts:
+        if p.slice is not None:
+            start = p.slice.items[0]
+            made = first_rows(made, tensor, p.at, 0 if is_none(start) else size(start))
+    return made
+
+
+def _placed(made: Tensor, tensor: Tensor, key: Value) -> Tensor:
+    """`made`, marked by where in a storage it lies, for what is written to it or turned by it."""
     if made.base is not None and wraps_at(key):
         made.tags = made.tags | {WRAPS}
-    if made.base is not None and in_one_place(key):
-        made.tags = made.tags | {ONE_PLACE}
+    if (made.base is not None or TURNED in tensor.tags) and in_one_place(key):
+        if made.base is not None:
+            made.tags = made.tags | {ONE_PLACE}
         made = positions.from_zero(made, tensor, at_begin(key))
-    elif made.base is None and TURNED in tensor.tags and in_one_place(key):
-        made = positions.from_zero(made, tensor, at_begin(key))
-    if GROWN in made.tags and any(isinstance(p, Seq) for p in parts):
-        made.tags = made.tags | {MOVED}
-    if cut:
-        made.cuts = (*made.cuts, site) if site not in made.cuts else made.cuts
     return made
+
+
+def _has_tensor(bounds: Seq) -> bool:
+    return Tensor in map(type, bounds.items)
 
 
 def _is_new_axis_or_all(p: Value) -> bool:

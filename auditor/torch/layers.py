@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from auditor import dims, operators
 from auditor.dims import Dim
+from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, rows
+from auditor.torch import positions, recurrences, rows
 from auditor.torch.modules import MODULE
 from auditor.torch.ops import convolution, elementwise, normalization, views
 from auditor.torch.ops.op import Op
@@ -29,7 +30,7 @@ from auditor.values import (
     number,
     text_of,
 )
-from auditor.values.tags import OWN, STANDING, TOKENS
+from auditor.values.tags import LEARNED, OWN, STANDING, TOKENS
 
 Forward = Callable[[Interpreter, Instance, Args, "Site | None"], Value]
 Shaper = Callable[[Instance], dict[str, tuple[Dim, ...] | None]]
@@ -60,11 +61,11 @@ def layer(
         assert isinstance(obj, Instance)
         return forward(it, obj, Args(args.pos[1:], args.kw, args.more), site)
 
-    methods = {"__init__": init, "forward": ops_lifted(call), **(more or {})}
+    methods = {"__init__": init, "forward": _ops_lifted(call), **(more or {})}
     return NativeClass(f"torch.nn.{name}", methods, (MODULE,))
 
 
-def ops_lifted(op: Op) -> Op:
+def _ops_lifted(op: Op) -> Op:
     """`op` on each option when the input (after the layer itself) is one of several values."""
 
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -109,8 +110,8 @@ def _linear(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Va
     if x is None or not x.shape or out is None:
         return unknown_tensor("a linear layer on a tensor that is not known", site, *((x,) if x is not None else ()))
     made = result((*x.shape[:-1], out), x)
-    made.tags = made.tags - OWN
-    return made
+    made.tags = made.tags - OWN | {LEARNED}
+    return recurrences.computed(it, made)
 
 
 def _linear_weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:
@@ -124,7 +125,7 @@ def _embedding(it: Interpreter, obj: Instance, args: Args, site: Site | None) ->
     if ids is None or ids.shape is None or width is None:
         return unknown_tensor("an embedding of a tensor that is not known", site, *((ids,) if ids is not None else ()))
     made = result((*ids.shape, width), ids, dtype="float32")
-    made.tags = made.tags - OWN - {TOKENS} | ids.tags & STANDING
+    made.tags = made.tags - OWN - {TOKENS} | ids.tags & STANDING | {LEARNED}
     return positions.looked_up(made)
 
 
@@ -153,8 +154,8 @@ def _convolution(spatial: int, transposed: bool = False) -> Forward:
         else:
             shape = convolution.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed)
         made = result(shape, x)
-        made.tags = made.tags - STANDING
-        return rows.convolved(made, x, kernel, site)
+        made.tags = made.tags - STANDING | {LEARNED}
+        return recurrences.computed(it, rows.convolved(made, x, kernel, site))
 
     return forward
 
@@ -227,14 +228,15 @@ def _numbered_weight(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 _RECURRENT_METHODS: Methods = {
-    "flatten_parameters": lambda it, args, site: NONE,
+    "flatten_parameters": nothing,
     "__getattr__": _numbered_weight,
 }
 
 _ACTIVATIONS = """
 ReLU ReLU6 SiLU GELU Mish ELU SELU CELU LeakyReLU PReLU Sigmoid Tanh Softplus Hardswish Hardsigmoid
-Hardtanh Identity Dropout Dropout1d Dropout2d Threshold Softsign LogSigmoid
+Hardtanh Softsign LogSigmoid
 """
+_NO_ACTIVATIONS = "Identity Dropout Dropout1d Dropout2d Threshold"
 _RECURRENT = "input_size hidden_size num_layers bias batch_first dropout bidirectional proj_size"
 _UNREAD = {
     "Upsample": "size scale_factor mode align_corners",
@@ -284,7 +286,8 @@ EMBEDDING = layer(
 
 
 def _classes() -> list[NativeClass]:
-    out = [layer(n, "dim", _by(elementwise.same)) for n in _ACTIVATIONS.split()]
+    out = [layer(n, "dim", _by(elementwise.activated)) for n in _ACTIVATIONS.split()]
+    out += [layer(n, "p inplace", _by(elementwise.same)) for n in _NO_ACTIVATIONS.split()]
     out += [layer(n, "dim", _along(f)) for n, f in _ORDERED.items()]
     out += [layer(n, p, f, _norm_weights) for n, (f, p) in _NORMS.items()]
     out += [layer(f"Conv{s}d", _CONV, _convolution(s), _conv_weights(s)) for s in (1, 2, 3)]

@@ -5,6 +5,7 @@ An operator without one (a kernel in C++ or Metal, or a shape function alone) st
 
 from __future__ import annotations
 
+from auditor.handlers import itself, nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
@@ -79,20 +80,16 @@ def _define(it: Interpreter, name: str, function: Value, site: Site | None) -> N
 
 def _keep(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A decorator that registers something else than what the operator computes."""
-    return Native("keep", lambda it, args, site: args.pos[0])
-
-
-def _nothing(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return NONE
+    return Native("keep", itself)
 
 
 LIBRARY = NativeClass(
-    "torch.library.Library", {"define": _nothing, "impl": _method_impl, "_register_fake": _nothing}, (OBJECT,)
+    "torch.library.Library", {"define": nothing, "impl": _method_impl, "_register_fake": nothing}, (OBJECT,)
 )
 
 NATIVES: dict[str, Value] = {
     "torch.library.Library": Native("Library", _library),
-    "torch.library.define": Native("define", _nothing),
+    "torch.library.define": Native("define", nothing),
     "torch.library.impl": Native("impl", _impl),
     "torch.library.custom_op": Native("custom_op", _custom_op),
     "torch.library.register_fake": Native("register_fake", _keep),

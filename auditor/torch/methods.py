@@ -1,10 +1,9 @@
-"""Names of PyTorch: which function, method or attribute is which operation of `auditor.torch.ops`."""
+"""Names of PyTorch and numpy: which function or method is which operation of `auditor.torch.ops`."""
 
 from __future__ import annotations
 
-from auditor import operators
+from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
-from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.torch.ops import (
     arithmetic,
@@ -23,16 +22,18 @@ from auditor.torch.ops import (
     writes,
 )
 from auditor.torch.ops.op import Op, lifted
-from auditor.torch.tensors import shape_value, unknown_tensor
-from auditor.values import FALSE, NONE, Args, Bound, Const, External, Instance, Native, Seq, Tensor, Unknown, Value
+from auditor.torch.tensors import unknown_tensor
+from auditor.values import Args, Const, Native, Seq, Unknown, Value
 
 _SAME = """
-abs absolute neg negative expm1 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu
-celu elu sqrt rsqrt square tan asin acos atan sinh cosh erf erfinv reciprocal sign
-softplus leaky_relu hardswish hardsigmoid hardtanh prelu threshold dropout local_response_norm
- nan_to_num
+abs absolute neg negative sign threshold dropout nan_to_num
 logical_not bitwise_not isnan isinf isfinite type_as renorm sgn
 positive deg2rad diag_embed tanhshrink special_expit real imag conj angle
+"""
+_ACTIVATIONS = """
+expm1 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu celu elu
+sqrt rsqrt square tan asin acos atan sinh cosh erf erfinv reciprocal
+softplus leaky_relu hardswish hardsigmoid hardtanh prelu local_response_norm
 """
 _VIEWS = """
 detach contiguous cpu cuda requires_grad_ data alias numpy pin_memory share_memory_ view_as_real
@@ -40,7 +41,7 @@ view_as_complex resolve_conj to_dense dequantize
 """
 _COMPARE = "eq ne lt le gt ge not_equal greater less greater_equal less_equal"
 _BROADCAST = """
-pow float_power atan2 lerp addcmul addcdiv equal_ logical_and logical_or
+pow float_power atan2 equal_ logical_and logical_or
 logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
 hypot copysign rsub xlogy where_ __and__ __or__
 """
@@ -52,6 +53,7 @@ mean amax amin prod std var norm any all logsumexp nanmean linalg_norm
 
 OPS: dict[str, Op] = {
     **dict.fromkeys(_SAME.split(), elementwise.same),
+    **dict.fromkeys(_ACTIVATIONS.split(), elementwise.activated),
     **dict.fromkeys(_VIEWS.split(), conversions.view_of),
     **dict.fromkeys(_BROADCAST.split(), arithmetic.broadcasting),
     **dict.fromkeys(_REDUCE.split(), reductions.reduction),
@@ -80,6 +82,8 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(("masked_fill", "masked_scatter"), elementwise.masked),
     **dict.fromkeys(("clone", "copy"), conversions.cloned),
     "add": arithmetic.added,
+    "lerp": arithmetic.between,
+    **dict.fromkeys(("addcmul", "addcdiv"), arithmetic.product_added),
     "flip": elementwise.flip,
     "flipud": elementwise.flip_of(0),
     "fliplr": elementwise.flip_of(1),
@@ -220,10 +224,6 @@ def _unfold(it: Interpreter, args: Args, site: Site | None) -> Value:
     return unknown_tensor("unfold()", site, *args.pos[:1])
 
 
-def _nothing(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return NONE
-
-
 def _of_numpy(op: Op) -> Op:
     """A function of numpy, which takes numbers and arrays: a trace does not follow a dimension through it."""
 
@@ -252,102 +252,18 @@ _METHODS: dict[str, Op] = {
     "tolist": to_python.tolist,
     "is_floating_point": lambda it, args, site: Unknown("the type of a tensor", "is_floating_point()", "bool"),
     "is_contiguous": lambda it, args, site: Const(True),
-    "backward": _nothing,
-    "register_hook": _nothing,
-    "retain_grad": _nothing,
+    "backward": nothing,
+    "register_hook": nothing,
+    "retain_grad": nothing,
 }
-_LIFTED = {n: Native(n, lifted(f)) for n, f in _METHODS.items()}
-
-
-def tensor_attribute(it: Interpreter, t: Tensor, name: str, site: Site | None) -> Value:
-    if name == "shape":
-        return shape_value(t)
-    if name in _LIFTED and name != "data":
-        return Bound(_LIFTED[name], t)
-    match name:
-        case "data" | "real" | "grad":
-            return t
-        case "T" | "mT" | "H":
-            return views.transpose(it, Args([t]), site)
-        case "dtype":
-            if t.dtype:
-                return it.loader.external(f"torch.{t.dtype}")
-            return Unknown("the type of a tensor", "dtype", "dtype")
-        case "ndim":
-            return to_python.rank(it, Args([t]), site)
-        case "device":
-            return External("torch.device()")
-        case "is_cuda" if it.events is not None:
-            return FALSE  # what is exported for Apple's devices is traced where there is no CUDA
-        case "is_meta" | "requires_grad" | "is_cuda":
-            return Unknown("a property of a tensor", name, "bool")
-        case "nbytes" | "itemsize":
-            return Unknown("the size of a tensor", name, "int")
-    if name.endswith("_") and name[:-1] in OPS:
-        return Bound(Native(name, writes.in_place(OPS[name[:-1]])), t)
-
-    def unread(it: Interpreter, args: Args, site: Site | None) -> Value:
-        return unknown_tensor(f"`Tensor.{name}` is not known", site, t)
-
-    return Bound(Native(name, unread), t)
-
-
-_OF_TENSORS = frozenset(_LIFTED) - {n for kind in (dict, list, str, float, set) for n in dir(kind)} - {"item", "tolist"}
-"""Methods that nothing but a tensor or an array has, as far as plain data goes."""
-
-
-def method_of_data(it: Interpreter, data: Unknown, name: str, site: Site | None) -> Value | None:
-    """A tensor's method, called on what was read from a file: that it is called says that it is a tensor."""
-    if name not in _OF_TENSORS:
-        return None
-    return tensor_attribute(it, Tensor(None, reason=data, places=data.places, flags=data.flags), name, site)
-
-
-def _no_grad(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0] if args.pos else Native("decorator", lambda it, inner, site: inner.pos[0] if inner.pos else NONE)
-
-
-def _first_argument(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0] if args.pos else NONE
-
-
-def _limits(kind: str) -> Op:
-    """`torch.finfo(type)`: numbers that depend on the type."""
-    names = ("min", "max", "eps", "tiny", "smallest_normal", "bits")
-
-    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
-        return Instance(OBJECT, {n: Unknown("a limit of a type of numbers", n, kind) for n in names})
-
-    return run
-
-
-def _is_tensor(it: Interpreter, args: Args, site: Site | None) -> Value:
-    if isinstance(args.pos[0], Tensor):
-        return Const(True)
-    return (
-        Const(False)
-        if isinstance(args.pos[0], Const)
-        else operators.unknown_from("whether a value is a tensor", "bool", args.pos[0])
-    )
-
-
-_TYPES = {
-    "long": "int64",
-    "int": "int32",
-    "short": "int16",
-    "double": "float64",
-    "float": "float32",
-    "half": "float16",
-    "cfloat": "complex64",
-    "cdouble": "complex128",
-}
-"""Types that have two names."""
+METHODS = {n: Native(n, lifted(f)) for n, f in _METHODS.items()}
+"""The methods of a tensor, and of an array of numpy."""
 
 
 def _natives() -> dict[str, Value]:
     out: dict[str, Value] = {}
     for name in OPS:
-        native = _LIFTED[name]
+        native = METHODS[name]
         for prefix in ("torch.", "torch.nn.functional.", "torch.Tensor.", "torch.special.", "torch.linalg."):
             out[prefix + name] = native
         out[f"numpy.{name}"] = Native(name, lifted(_of_numpy(OPS[name])))
@@ -359,40 +275,8 @@ def _natives() -> dict[str, Value]:
         out[f"numpy.{name}"] = Native(name, _of_numpy(op))
     for name in _IN_PLACE:
         for prefix in ("torch.Tensor.", "torch.ops.aten."):
-            out[prefix + name] = _LIFTED[name]
-        out[f"torch.ops.aten.{name}.default"] = _LIFTED[name]
-    out["torch.finfo"] = Native("torch.finfo", _limits("float"))
-    out["torch.iinfo"] = Native("torch.iinfo", _limits("int"))
-    out["torch.numel"] = Native("torch.numel", to_python.numel)
-    for name in (
-        "torch.no_grad",
-        "torch.inference_mode",
-        "torch.enable_grad",
-        "torch.set_grad_enabled",
-        "torch.autocast",
-        "torch.amp.autocast",
-    ):
-        out[name] = Native(name, _no_grad)
-    for name in (
-        "torch._check",
-        "torch._check_is_size",
-        "torch._check_value",
-        "torch.manual_seed",
-        "torch.set_num_threads",
-        "torch._check_tensor_all",
-        "torch.set_default_dtype",
-        "torch.cuda.empty_cache",
-    ):
-        out[name] = Native(name, _nothing)
-    out["torch.nn.attention.bias.causal_lower_right"] = Native("causal_lower_right", creation.causal_bias(last=True))
-    out["torch.nn.attention.bias.causal_upper_left"] = Native("causal_upper_left", creation.causal_bias(last=False))
-    out |= {f"torch.{name}": External(f"torch.{same}") for name, same in _TYPES.items()}
-    out["torch.is_tensor"] = Native("is_tensor", _is_tensor)
-    out["torch.sym_int"] = Native("sym_int", _first_argument)
-    out["torch.jit.ignore"] = Native("ignore", _first_argument)
-    out["torch.jit.unused"] = Native("unused", _first_argument)
-    out["torch.compiler.disable"] = Native("disable", _first_argument)
-    out["torch.fx.wrap"] = Native("wrap", _first_argument)
+            out[prefix + name] = METHODS[name]
+        out[f"torch.ops.aten.{name}.default"] = METHODS[name]
     return out
 
 

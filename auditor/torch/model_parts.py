@@ -29,6 +29,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from auditor.values.tags import LEARNED
 
 SET = "(set)"
 """The attribute of a part that holds the names of the parts that a script has put into it."""
@@ -59,7 +60,7 @@ def replaced(it: Interpreter, hidden: Tensor, config: Unknown, site: Site | None
 def _keeps(given: Value, hidden: Tensor) -> bool:
     if not isinstance(given, Tensor) or hidden.shape is None:
         return False
-    return given.shape == hidden.shape and given.tags <= hidden.tags
+    return given.shape == hidden.shape and given.tags <= hidden.tags | {LEARNED}
 
 
 def changed(it: Interpreter, model: Instance, hidden: Tensor, site: Site | None) -> Tensor:
@@ -103,7 +104,8 @@ def _changed(part: Instance, prefix: str, seen: set[int]) -> Iterator[tuple[str,
 def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unknown, site: Site | None) -> None:
     """Call the `update` of a cache that the script defines, as each attention layer does.
 
-    What another cache does with its rows is not seen. Without one, attention sees the rows that go in and no others.
+    What another cache does with its rows is not seen; tensors that stand for one are read and not written. Without one,
+    attention sees the rows that go in and no others.
     """
     if it.events is None or site is None:
         return
@@ -117,6 +119,9 @@ def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unk
         it.events.sees(values, site, masked=True)
     else:
         it.events.attended(site, False)
+    if isinstance(cache, (Seq, Tensor)):
+        tensors = Unknown("keys and values that a model is given without a cache are only read", places=cache.places)
+        it.events.hidden_cache = tensors
 
 
 def _updated(it: Interpreter, cache: Value, like: Tensor, config: Unknown, site: Site) -> Value | None:

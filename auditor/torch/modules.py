@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.handlers import itself, nothing
 from auditor.torch.nn import calling, containers, parts, storage
 from auditor.torch.nn.calling import HOOKS, call_module
 from auditor.torch.nn.module import MODULE, find_module, is_module, kept_module, unknown_module
 from auditor.torch.nn.parts import children, walk
 from auditor.torch.nn.unlisted import TRACED_WITH, unlisted
-from auditor.values import NONE, Args, Const, Value
-
-
-def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
-
-
-def _nothing(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return NONE
-
+from auditor.values import Const, Value
 
 _SAME = ["to", "eval", "train", "half", "float", "double", "bfloat16", "cuda", "cpu", "requires_grad_"]
 _SAME += ["share_memory", "to_empty", "compile", "type"]
 _NOTHING = ["__init__", "zero_grad", "register_load_state_dict_post_hook", "_register_load_state_dict_pre_hook"]
 
 MODULE.methods |= {
-    **dict.fromkeys(_SAME, _same),
-    **dict.fromkeys(_NOTHING, _nothing),
+    **dict.fromkeys(_SAME, itself),
+    **dict.fromkeys(_NOTHING, nothing),
     **calling.METHODS,
     **storage.METHODS,
     **parts.METHODS,

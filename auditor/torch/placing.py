@@ -13,7 +13,7 @@ from __future__ import annotations
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.torch import shapes
-from auditor.torch.events import is_layer
+from auditor.torch.state_writes import is_layer
 from auditor.values import Const, Num, Pick, Tensor, Unknown, Value, altered, serial
 from auditor.values.tags import MOVED, PICKED, WRAPS
 
@@ -39,7 +39,7 @@ def combined(it: Interpreter, op: str, a: Value, b: Value, made: Tensor) -> Tens
 
 def one_hot(position: Value, made: Tensor) -> Tensor:
     """`one_hot(position)`: a mask with a single one where there is one position."""
-    if is_one(position):
+    if _is_one(position):
         made.pick = Pick("at", serial())
     return made
 
@@ -60,7 +60,7 @@ def completed(it: Interpreter, state: Tensor, kept: Pick, row: Value) -> Tensor 
 def _compared(a: Value, b: Value, made: Tensor) -> Tensor:
     """Numbers that equal one position: a mask with a single one."""
     for numbers, position in ((a, b), (b, a)):
-        if isinstance(numbers, Tensor) and numbers.pick == NUMBERS and is_one(position):
+        if isinstance(numbers, Tensor) and numbers.pick == NUMBERS and _is_one(position):
             made.pick = Pick("at", serial())
     return made
 
@@ -97,7 +97,7 @@ def _added(it: Interpreter, a: Value, b: Value, made: Tensor) -> Tensor:
     return made
 
 
-def is_one(position: Value) -> bool:
+def _is_one(position: Value) -> bool:
     """Whether a value is a single number, which nothing that the model computes has chosen."""
     if not isinstance(position, Tensor):
         return isinstance(position, (Const, Num)) or (

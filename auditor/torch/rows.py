@@ -32,6 +32,7 @@ from auditor.values.tags import (
     FLOORED,
     INPUT,
     JUDGED,
+    LEARNED,
     MASK,
     MIXED,
     MOVED,
@@ -77,7 +78,7 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     tensors = [t for t in operands if isinstance(t, Tensor)]
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
-    made.tags = made.tags - {MASK} | {JUDGED} if computed else made.tags | {MASK}
+    made.tags = made.tags - {MASK, LEARNED} | {JUDGED} if computed else made.tags - {LEARNED} | {MASK}
     if SHARED in made.tags or not made.tags.isdisjoint(ROWWISE):
         made = shared_positions.compared(made, tensors)
     return coarse(made) if FLOORED in made.tags else made
@@ -92,7 +93,7 @@ def is_mask(m: Value | None) -> bool:
     return isinstance(m, Tensor) and (MASK in m.tags or _is_input(m))
 
 
-def is_row_mask(m: Value) -> bool:
+def _is_row_mask(m: Value) -> bool:
     """Whether a tensor says one thing for each row of the query: a mask of positions, or an input of one per row."""
     if not isinstance(m, Tensor) or m.shape is None or not (MASK in m.tags or _is_input(m)):
         return False
@@ -103,7 +104,7 @@ def is_row_mask(m: Value) -> bool:
 
 def masked(it: Interpreter, made: Tensor, site: Site | None, *operands: Value) -> Tensor:
     """`made` of these operands, of which one may be a mask of rows."""
-    return other(it, made, any(map(is_row_mask, operands)) and not all(map(is_row_mask, operands)), site)
+    return other(it, made, any(map(_is_row_mask, operands)) and not all(map(_is_row_mask, operands)), site)
 
 
 def scaled(it: Interpreter, made: Tensor, site: Site | None, *operands: Value) -> Tensor:
@@ -206,7 +207,7 @@ def normed(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> T
 
 def widened(t: Tensor, made: Tensor) -> Tensor:
     """`t`, expanded: a mask of rows stays one, and one row that goes into all of them makes them alike."""
-    if is_row_mask(t):
+    if _is_row_mask(t):
         made.tags = made.tags | {WIDE, MASK}
     return alike(made) if t.shape is not None and not any(map(is_query, t.shape)) else made
 

@@ -9,7 +9,7 @@ from auditor.containers.iteration import iterate
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import shared_positions
+from auditor.torch import recurrences, shared_positions
 from auditor.torch.masks import still_unmasked
 from auditor.torch.shapes import Shape
 from auditor.values import (
@@ -29,7 +29,7 @@ from auditor.values import (
     is_none,
     merge_places,
 )
-from auditor.values.tags import OF_ALL, OWN, ROWWISE, WRAPS
+from auditor.values.tags import OF_ALL, OWN, RENEWED, ROWWISE, WRAPS
 
 
 def result(
@@ -45,10 +45,10 @@ def result(
             flags = flags | s.flags
         if isinstance(s, Tensor):
             tensors.append(s)
-            if s.tags:
+            if s.base is not None:
+                tags = tags | s.handed_on
+            elif s.tags:
                 tags = tags | s.tags
-            if s.base is not None and s.base.watched:
-                tags = tags | {s.base.tag}
         elif isinstance(s, Unknown) and not is_scalar(s):
             reason = reason or s
     if tensors:
@@ -64,6 +64,8 @@ def result(
                 tags = tags - (OF_ALL - frozenset.intersection(*(t.tags for t in tensors)))
             if rowwise:
                 tags = shared_positions.carried(tags, tensors)
+            if RENEWED in tags:
+                tags = recurrences.carried(tags, tensors)
         if reason is None:
             reason = next((t.reason for t in tensors if t.reason is not None), None)
     return Tensor(

@@ -6,6 +6,7 @@ Causal models give logits for all rows unless told otherwise.
 from __future__ import annotations
 
 from auditor import dims
+from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
@@ -285,7 +286,7 @@ def _auto(name: str, handler: Method) -> NativeClass:
 NATIVES: dict[str, Value] = {
     "transformers.AutoConfig": NativeClass(
         "transformers.AutoConfig",
-        {"from_pretrained": _config, "for_model": _config, "register": lambda it, args, site: NONE},
+        {"from_pretrained": _config, "for_model": _config, "register": nothing},
         (OBJECT,),
     ),
     "transformers.PretrainedConfig": NativeClass(

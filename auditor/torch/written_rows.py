@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from auditor import dims
 from auditor.dims import Dim
+from auditor.torch.keys import is_length
 from auditor.values import Const, Num, Seq, Tensor, Unknown, Value, as_dim, is_none
 from auditor.values.tags import COUNTED
 
@@ -39,11 +40,6 @@ def too_few(slices: Slices) -> str:
             if isinstance(length, int) and length >= 0:
                 return f"{length} row{'' if length == 1 else 's'} of a state take the `{rows}` rows of the query"
     return ""
-
-
-def is_length(bound: Value) -> bool:
-    """Whether a number is made of the lengths of inputs."""
-    return isinstance(bound, Num) and bound.dim.flexible
 
 
 def aligned(target: Tensor, key: Value | None, value: Value | None) -> Slices:

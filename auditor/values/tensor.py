@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from auditor.dims import Dim
 from auditor.values.base import NO_FLAGS, Value, serial
+from auditor.values.tags import LEARNED
 from auditor.values.unknown import Unknown
 
 if TYPE_CHECKING:
@@ -34,6 +35,15 @@ class Tensor(Value):
     of: Tensor | None = field(default=None, kw_only=True, compare=False, repr=False)
     pick: Pick | None = field(default=None, kw_only=True, compare=False, repr=False)
     born: int = field(default_factory=serial, kw_only=True, compare=False, repr=False)
+
+    @property
+    def handed_on(self) -> frozenset[str]:
+        """The tags of what is computed from this tensor."""
+        if self.base is None:
+            return self.tags
+        if self.base.watched:
+            return self.tags | {self.base.tag}
+        return self.tags | {LEARNED} if self.base.role == "parameter" else self.tags
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rules.facts import State
 from rules.verdict import Verdict
-from tests.auditor.support import EXPORTER, indented, judged, mutate
+from tests.auditor.support import EXPORTER, graph_of, indented, judged, mutate, scan_text
 
 Edit = tuple[str, str]
 Mutation = tuple[tuple[Edit, ...], frozenset[str]]
@@ -64,6 +65,11 @@ def instead(anchor: str, *lines: str) -> Edit:
     return anchor, indented(lines)
 
 
+def keys(*lines: str) -> Edit:
+    """The keys written by these lines instead."""
+    return instead(WRITE_KEYS, *lines)
+
+
 def after_norm(code: str) -> Edit:
     return after(NORM, f"        {code}\n")
 
@@ -103,6 +109,16 @@ def third_state(name: str, parameter: str, shape: str, body: str) -> tuple[Edit,
     """A third state, declared under `name` and written by `body`."""
     declared = (STATE_LIST, f'STATES = ["keyCache", "valueCache", "{name}"]')
     return (declared, after_norm(body), *third_input(parameter, shape))
+
+
+def eligible(root: Path, *edits: Edit) -> bool:
+    return judged(root, mutate(EXPORTER, *edits)).verdict is Verdict.ELIGIBLE
+
+
+def state_of_keys(root: Path, *edits: Edit) -> State:
+    """What is found of the state that holds the keys."""
+    facts = graph_of(scan_text(root, {"export.py": mutate(EXPORTER, *edits)})).facts
+    return next(s for s in facts.states.value or () if s.name == "keyCache")
 
 
 def check_broken(root: Path, mutation: Mutation) -> None:

@@ -10,8 +10,21 @@ from pathlib import Path
 import pytest
 
 from rules.verdict import Verdict, judge
-from tests.auditor.edits import BUILD, CONVERTER, EXPORT, HEAD, NORM, PARSE, PROGRAM, SIGNATURE, Edit, before, top
-from tests.auditor.support import CORE_ML, EXPORTER, default_graphs, judged, mutate, scan_text
+from tests.auditor.edits import (
+    BUILD,
+    CONVERTER,
+    EXPORT,
+    HEAD,
+    NORM,
+    PARSE,
+    PROGRAM,
+    SIGNATURE,
+    Edit,
+    before,
+    eligible,
+    top,
+)
+from tests.auditor.support import CORE_ML, EXPORTER, default_graphs, indented, judged, mutate, scan_text
 
 IMPORTS = "import argparse\n"
 OPTION = '    parser.add_argument("--static", action="store_true")\n'
@@ -20,14 +33,6 @@ PARSER = "    parser = argparse.ArgumentParser()\n"
 MAIN = EXPORTER[EXPORTER.index('if __name__ == "__main__":') :]
 SAVE = '    converter.to_coreai().save_asset("out/model.aimodel")\n'
 LINE = "    program = torch.export.export(model, (), inputs, dynamic_shapes=dynamic)\n"
-
-
-def _eligible(root: Path, *edits: Edit) -> bool:
-    return judged(root, mutate(EXPORTER, *edits)).verdict is Verdict.ELIGIBLE
-
-
-def _lines(code: str, indent: int = 4) -> str:
-    return "".join(f"{' ' * indent}{line}\n" for line in code.splitlines())
 
 
 COMMAND_LINE = {
@@ -47,7 +52,7 @@ COMMAND_LINE = {
 
 @pytest.mark.parametrize("name", sorted(COMMAND_LINE))
 def test_the_command_line_is_changed(tmp_path: Path, name: str) -> None:
-    script = mutate(EXPORTER, (IMPORTS, IMPORTS + "import sys\n"), before(PARSE, _lines(COMMAND_LINE[name])))
+    script = mutate(EXPORTER, (IMPORTS, IMPORTS + "import sys\n"), before(PARSE, indented(COMMAND_LINE[name], 4)))
     assert not _eligible_if_any(tmp_path, script)
 
 
@@ -77,7 +82,9 @@ PARSERS: dict[str, tuple[Edit, ...]] = {
         (OPTION, '    parser.set_defaults(static=0)\n    parser.add_argument("--static", type=int, default=1)\n'),
     ),
     "the option's default is set": ((OPTION, OPTION.replace("parser.", "o = parser.") + "    o.default = True\n"),),
-    "the defaults of all options are set": (before(PARSE, _lines("for o in parser._actions:\n    o.default = True")),),
+    "the defaults of all options are set": (
+        before(PARSE, indented("for o in parser._actions:\n    o.default = True", 4)),
+    ),
     "a namespace of a class": (
         (OPTION, '    parser.add_argument("--static", type=int)\n'),
         (
@@ -105,7 +112,7 @@ PARSERS: dict[str, tuple[Edit, ...]] = {
 
 @pytest.mark.parametrize("name", sorted(PARSERS))
 def test_the_parser_says_otherwise(tmp_path: Path, name: str) -> None:
-    assert not _eligible(tmp_path, *PARSERS[name])
+    assert not eligible(tmp_path, *PARSERS[name])
 
 
 def test_an_action_of_the_script_is_run(tmp_path: Path) -> None:
@@ -199,9 +206,9 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_a_command_that_pins_the_query_is_not_eligible(tmp_path: Path, name: str) -> None:
+def test_a_command_that_pins_the_query_is_noteligible(tmp_path: Path, name: str) -> None:
     imports = "import click\nimport fire\nimport typer\nfrom enum import Enum\nfrom typing import Annotated\n"
-    assert not _eligible(tmp_path, (IMPORTS, IMPORTS + imports), (MAIN, COMMANDS[name]))
+    assert not eligible(tmp_path, (IMPORTS, IMPORTS + imports), (MAIN, COMMANDS[name]))
 
 
 HELPERS = """\
@@ -260,7 +267,7 @@ REWIRED_OUT = ("globals()", "__globals__", "sys.modules", "Model.__call__", "a w
 @pytest.mark.parametrize("name", sorted(REWIRED))
 def test_what_forward_calls_is_rewired(tmp_path: Path, name: str) -> None:
     called, code = REWIRED[name]
-    edits = (top(HELPERS), (NORM, f"        x = {called}(self.norm(x))\n"), (BUILD, BUILD + _lines(code)))
+    edits = (top(HELPERS), (NORM, f"        x = {called}(self.norm(x))\n"), (BUILD, BUILD + indented(code, 4)))
     verdict = judged(tmp_path, mutate(EXPORTER, *edits)).verdict
     assert verdict is Verdict.OUT if name in REWIRED_OUT else verdict is not Verdict.ELIGIBLE
 
@@ -287,10 +294,10 @@ CLASSES: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES))
-def test_a_head_of_a_rewired_class_is_not_eligible(tmp_path: Path, name: str) -> None:
+def test_a_head_of_a_rewired_class_is_noteligible(tmp_path: Path, name: str) -> None:
     layer = "class Layer(nn.Module):\n"
     head = "self.head = nn.Linear(HIDDEN, VOCAB)"
-    assert not _eligible(tmp_path, (layer, f"{CLASSES[name]}\n\n{layer}"), (head, head.replace("nn.Linear", "Head")))
+    assert not eligible(tmp_path, (layer, f"{CLASSES[name]}\n\n{layer}"), (head, head.replace("nn.Linear", "Head")))
 
 
 INDIRECT = {
@@ -327,7 +334,7 @@ INDIRECT = {
 
 @pytest.mark.parametrize("name", sorted(INDIRECT))
 def test_the_spec_is_changed_indirectly(tmp_path: Path, name: str) -> None:
-    assert not _eligible(tmp_path, ("1 if args.static else 8", "1"), before(PROGRAM, _lines(INDIRECT[name])))
+    assert not eligible(tmp_path, ("1 if args.static else 8", "1"), before(PROGRAM, indented(INDIRECT[name], 4)))
 
 
 SLICE = "torch.ops.aten.slice.Tensor"
@@ -361,17 +368,17 @@ GRAPHS: dict[str, str] = {
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))
 def test_the_graph_of_a_program_is_edited(tmp_path: Path, name: str) -> None:
-    assert not _eligible(tmp_path, (LINE, LINE + _lines(GRAPHS[name])))
+    assert not eligible(tmp_path, (LINE, LINE + indented(GRAPHS[name], 4)))
 
 
 @pytest.mark.parametrize("call", ["rowkit.pin(asset)", "asset = rowkit.pin(asset)"])
 def test_an_asset_that_goes_through_unread_code(tmp_path: Path, call: str) -> None:
     saved = f"    import rowkit\n    asset = converter.to_coreai()\n    {call}\n    asset.save_asset('out/m.aimodel')\n"
-    assert not _eligible(tmp_path, (SAVE, saved))
+    assert not eligible(tmp_path, (SAVE, saved))
 
 
 def test_a_converter_that_goes_through_unread_code(tmp_path: Path) -> None:
-    assert not _eligible(tmp_path, (CONVERTER, CONVERTER + "    import rowkit\n    rowkit.lowerings(converter)\n"))
+    assert not eligible(tmp_path, (CONVERTER, CONVERTER + "    import rowkit\n    rowkit.lowerings(converter)\n"))
 
 
 CORE_ML_EDITS = {
@@ -460,9 +467,9 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("name", sorted(PLAIN))
-def test_plain_commands_stay_eligible(tmp_path: Path, name: str) -> None:
+def test_plain_commands_stayeligible(tmp_path: Path, name: str) -> None:
     imports = "import click\nimport fire\nimport typer\nfrom enum import Enum\nfrom typing import Annotated\n"
-    assert _eligible(tmp_path, (IMPORTS, IMPORTS + imports), (MAIN, PLAIN[name]))
+    assert eligible(tmp_path, (IMPORTS, IMPORTS + imports), (MAIN, PLAIN[name]))
 
 
 HARMLESS: dict[str, tuple[Edit, ...]] = {
@@ -491,9 +498,10 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         (
             LINE,
             LINE
-            + _lines(
+            + indented(
                 "for node in list(program.graph_module.graph.nodes):\n    if node.target == 'aten.detach':\n"
-                "        node.replace_all_uses_with(node.args[0])\n        program.graph_module.graph.erase_node(node)"
+                "        node.replace_all_uses_with(node.args[0])\n        program.graph_module.graph.erase_node(node)",
+                4,
             ),
         ),
     ),
@@ -501,11 +509,12 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         (
             LINE,
             LINE
-            + _lines(
+            + indented(
                 "graph = program.graph\nfor node in list(graph.nodes):\n    if node.target == 'fetch':\n"
                 f"        layer = graph.call_function({SLICE}, args=(node, 0, 3, 4))\n"
                 f"        seen = graph.call_function({SLICE}, args=(layer, 2, 0, node.kwargs['seen']))\n"
-                "        node.replace_all_uses_with(seen)"
+                "        node.replace_all_uses_with(seen)",
+                4,
             ),
         ),
     ),
@@ -536,8 +545,8 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
 
 
 @pytest.mark.parametrize("name", sorted(HARMLESS))
-def test_what_is_harmless_stays_eligible(tmp_path: Path, name: str) -> None:
-    assert _eligible(tmp_path, *HARMLESS[name])
+def test_what_is_harmless_stayseligible(tmp_path: Path, name: str) -> None:
+    assert eligible(tmp_path, *HARMLESS[name])
 
 
 PATCHES = {
@@ -562,6 +571,6 @@ def test_a_lowering_of_core_ai_is_replaced(tmp_path: Path) -> None:
         "    @converter.register_torch_lowering('{0}', allow_override={1})\n"
         "    def last(values, node, loc):\n        return values[node.args[0]]\n\n"
     )
-    assert not _eligible(tmp_path, (CONVERTER, CONVERTER + register.format("aten::linear.default", True)))
-    assert _eligible(tmp_path, (CONVERTER, CONVERTER + register.format("aten::linear.default", False)))
-    assert _eligible(tmp_path, (CONVERTER, CONVERTER + register.format("mine::scaled.default", True)))
+    assert not eligible(tmp_path, (CONVERTER, CONVERTER + register.format("aten::linear.default", True)))
+    assert eligible(tmp_path, (CONVERTER, CONVERTER + register.format("aten::linear.default", False)))
+    assert eligible(tmp_path, (CONVERTER, CONVERTER + register.format("mine::scaled.default", True)))

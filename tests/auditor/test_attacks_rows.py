@@ -6,9 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from rules.verdict import Verdict
-from tests.auditor.edits import HEAD, LAST_DIM, LAST_INPUT, NORM, ONE_TOKEN, SIGNATURE, WRITE_KEYS, Edit, after, ids
-from tests.auditor.support import EXPORTER, indented, judged, mutate
+from tests.auditor.edits import (
+    HEAD,
+    LAST_DIM,
+    LAST_INPUT,
+    NORM,
+    ONE_TOKEN,
+    SIGNATURE,
+    WRITE_KEYS,
+    Edit,
+    after,
+    eligible,
+    ids,
+)
+from tests.auditor.support import indented
 
 IMPORTS = "import argparse\n"
 MASK = "mask = (torch.arange(rows) == rows - 1)[None, :, None]"
@@ -96,19 +107,15 @@ def _at(anchor: str, lines: tuple[str, ...]) -> Edit:
     return anchor, anchor + indented(lines)
 
 
-def _eligible(root: Path, *edits: Edit) -> bool:
-    return judged(root, mutate(EXPORTER, *edits)).verdict is Verdict.ELIGIBLE
-
-
 @pytest.mark.parametrize("name", sorted(OTHER_ROWS))
 def test_rows_that_are_not_those_of_the_query(tmp_path: Path, name: str) -> None:
-    assert not _eligible(tmp_path, _at(HEAD, OTHER_ROWS[name]))
+    assert not eligible(tmp_path, _at(HEAD, OTHER_ROWS[name]))
 
 
 @pytest.mark.parametrize("name", ["times a mask", "where", "a slice is set"])
 def test_nor_are_they_before_the_head(tmp_path: Path, name: str) -> None:
     lines = tuple(line.replace("logits", "x") for line in OTHER_ROWS[name])
-    assert not _eligible(tmp_path, _at(NORM, lines))
+    assert not eligible(tmp_path, _at(NORM, lines))
 
 
 def test_a_mask_that_goes_in(tmp_path: Path) -> None:
@@ -118,12 +125,12 @@ def test_a_mask_that_goes_in(tmp_path: Path) -> None:
         after(LAST_DIM, '        "keep": {1: Dim("tokens", min=1, max=64)},\n'),
         _at(HEAD, ("logits = logits * keep[..., None]",)),
     )
-    assert not _eligible(tmp_path, *edits)
+    assert not eligible(tmp_path, *edits)
 
 
 @pytest.mark.parametrize("name", sorted(CACHE))
 def test_rows_of_the_cache(tmp_path: Path, name: str) -> None:
-    assert not _eligible(tmp_path, (WRITE_KEYS, indented(CACHE[name])))
+    assert not eligible(tmp_path, (WRITE_KEYS, indented(CACHE[name])))
 
 
 @pytest.mark.parametrize("write", sorted(WRITES))
@@ -134,7 +141,7 @@ def test_a_state_that_python_keeps(tmp_path: Path, place: str, write: str) -> No
         pytest.skip("Python refuses it")
     lines = (TAIL.format(name), WRITES[write].format(name), REST)
     init = "        self.norm = nn.LayerNorm(HIDDEN)\n"
-    assert not _eligible(tmp_path, _at(init, (made,)), (NORM, _at("", lines)[1] + NORM))
+    assert not eligible(tmp_path, _at(init, (made,)), (NORM, _at("", lines)[1] + NORM))
 
 
 @pytest.mark.parametrize("write", ["copied to", "set"])
@@ -143,21 +150,21 @@ def test_a_state_that_the_module_of_the_script_keeps(tmp_path: Path, made: str, 
     name = "PASTS[0]" if "[" in made else "PAST"
     lines = (TAIL.format(name), WRITES[write].format(name), REST)
     layer = "class Layer(nn.Module):\n"
-    assert not _eligible(tmp_path, (layer, f"{made}\n\n\n{layer}"), (NORM, _at("", lines)[1] + NORM))
+    assert not eligible(tmp_path, (layer, f"{made}\n\n\n{layer}"), (NORM, _at("", lines)[1] + NORM))
 
 
 def test_one_row_in_the_example_of_an_automatic_dimension(tmp_path: Path) -> None:
-    assert not _eligible(tmp_path, ONE_TOKEN, ids("{1: Dim.AUTO}"))
+    assert not eligible(tmp_path, ONE_TOKEN, ids("{1: Dim.AUTO}"))
 
 
 def test_an_unknown_number_may_be_negative(tmp_path: Path) -> None:
     edits = (IMPORTS, IMPORTS + "import os\n"), ("None if args.static else", "None if int(os.environ['N']) < 0 else")
-    assert not _eligible(tmp_path, *edits, ("1 if args.static else 8", "1 if int(os.environ['N']) < 0 else 8"))
+    assert not eligible(tmp_path, *edits, ("1 if args.static else 8", "1 if int(os.environ['N']) < 0 else 8"))
 
 
 def test_a_head_of_a_few_classes(tmp_path: Path) -> None:
     head = "self.head = nn.Linear(HIDDEN, VOCAB)"
-    assert not _eligible(tmp_path, (head, head.replace("VOCAB", "5")))
+    assert not eligible(tmp_path, (head, head.replace("VOCAB", "5")))
 
 
 ATTENTION = (
@@ -229,5 +236,5 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
 
 
 @pytest.mark.parametrize("name", sorted(HARMLESS))
-def test_what_is_harmless_stays_eligible(tmp_path: Path, name: str) -> None:
-    assert _eligible(tmp_path, *HARMLESS[name])
+def test_what_is_harmless_stayseligible(tmp_path: Path, name: str) -> None:
+    assert eligible(tmp_path, *HARMLESS[name])

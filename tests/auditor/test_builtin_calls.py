@@ -232,6 +232,9 @@ len(f"{3!s:>5}")
 len(f"{'é'!a}")
 len(repr([1]))
 int('z', base=36)
+print is breakpoint
+print == breakpoint
+print is print
 """.strip().splitlines()
 """Expressions of a number, or of what has a truth."""
 _AT_ONCE = 25

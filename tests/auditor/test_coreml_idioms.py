@@ -41,6 +41,11 @@ class Attention(nn.Module):
         return x + self.out(y.transpose(1, 2).reshape(batch, rows, HIDDEN))
 """
 
+BUFFERS = """\
+        self.register_buffer("keyCache", torch.zeros(LAYERS, 1, HEADS, CONTEXT, HEAD))
+        self.register_buffer("valueCache", torch.zeros(LAYERS, 1, HEADS, CONTEXT, HEAD))
+"""
+
 PAIR = """
 
 class Model(nn.Module):
@@ -89,12 +94,10 @@ mlmodel = ct.convert(
 mlmodel.save("out/model.mlpackage")
 """
 
-PLAIN = PAIR.replace(
-    '        self.register_buffer("keyCache", torch.zeros(LAYERS, 1, HEADS, CONTEXT, HEAD))\n'
-    '        self.register_buffer("valueCache", torch.zeros(LAYERS, 1, HEADS, CONTEXT, HEAD))\n',
-    "",
-)
+PLAIN = PAIR.replace(BUFFERS, "")
 """The model without buffers."""
+
+NO_BATCH = ("inputs_embeds.squeeze(2).transpose(1, 2)", "inputs_embeds[None]")
 
 CHANNELS_FIRST = PAIR.replace(
     "def forward(self, input_ids, causal_mask)", "def forward(self, inputs_embeds, causal_mask)"
@@ -124,6 +127,18 @@ class Idiom:
         return IMPORTS + self.top + ATTENTION + self.model + self.trace + self.inputs + self.states + self.convert
 
 
+def embeddings(shape: str, example: str, *edits: tuple[str, str], says: str = ELIGIBLE) -> Idiom:
+    """Embeddings of such a shape as the query, traced with such an example; channels first, but for what is edited."""
+    return Idiom(
+        says=(says,),
+        model=changed(CHANNELS_FIRST, *edits),
+        trace=changed(TRACE, ("torch.zeros(1, 4, dtype=torch.int32)", f"torch.zeros({example})")),
+        inputs=changed(
+            RANGED, ('name="input_ids", shape=(1, rows), dtype=np.int32', f'name="inputs_embeds", shape=({shape})')
+        ),
+    )
+
+
 def changed(text: str, *edits: tuple[str, str]) -> str:
     for old, new in edits:
         assert old in text, old
@@ -145,19 +160,14 @@ def kv_states(shape, names=("keyCache", "valueCache")):
 
 UNIFIED = changed(
     PAIR,
-    (
-        '        self.register_buffer("keyCache", torch.zeros(LAYERS, 1, HEADS, CONTEXT, HEAD))\n'
-        '        self.register_buffer("valueCache", torch.zeros(LAYERS, 1, HEADS, CONTEXT, HEAD))\n',
-        '        self.register_buffer("kv_cache", torch.zeros(2 * LAYERS, 1, HEADS, CONTEXT, HEAD))\n',
-    ),
+    (BUFFERS, '        self.register_buffer("kv_cache", torch.zeros(2 * LAYERS, 1, HEADS, CONTEXT, HEAD))\n'),
     ("self.keyCache[i], self.valueCache[i]", "self.kv_cache[i], self.kv_cache[LAYERS + i]"),
 )
 
 PER_LAYER = changed(
     PAIR,
     (
-        '        self.register_buffer("keyCache", torch.zeros(LAYERS, 1, HEADS, CONTEXT, HEAD))\n'
-        '        self.register_buffer("valueCache", torch.zeros(LAYERS, 1, HEADS, CONTEXT, HEAD))\n',
+        BUFFERS,
         "        for i in range(LAYERS):\n"
         '            self.register_buffer(f"k_cache_{i}", torch.zeros(1, HEADS, CONTEXT, HEAD))\n'
         '            self.register_buffer(f"v_cache_{i}", torch.zeros(1, HEADS, CONTEXT, HEAD))\n',
@@ -177,8 +187,7 @@ for i in range(LAYERS):
 TWO_SIZES = changed(
     PAIR,
     (
-        '        self.register_buffer("keyCache", torch.zeros(LAYERS, 1, HEADS, CONTEXT, HEAD))\n'
-        '        self.register_buffer("valueCache", torch.zeros(LAYERS, 1, HEADS, CONTEXT, HEAD))\n',
+        BUFFERS,
         '        self.register_buffer("kv_full", torch.zeros(2, 1, HEADS, CONTEXT, HEAD))\n'
         '        self.register_buffer("kv_local", torch.zeros(2, 1, HEADS, 256, HEAD))\n',
     ),
@@ -334,6 +343,16 @@ IDIOMS: dict[str, Idiom] = {
     "two caches of different length": Idiom(
         model=TWO_SIZES,
         states="states = [ct.StateType(ct.TensorType(shape=getattr(model, n).shape), name=n) for n in ('kv_full', 'kv_local')]\n",
+    ),
+    "a number of tokens beside them": Idiom(
+        model=changed(
+            PAIR,
+            ("def forward(self, input_ids, causal_mask)", "def forward(self, ids_in, causal_mask, max_new_tokens)"),
+            ("self.embed(input_ids)", "self.embed(ids_in)"),
+        ),
+        trace=TRACE.replace("1, 4, 8)))", "1, 4, 8), torch.tensor([128])))"),
+        inputs=RANGED.replace("input_ids", "inputIds")
+        + "inputs.append(ct.TensorType(name='maxNewTokens', shape=(1,), dtype=np.int32))\n",
     ),
     "a counter beside the cache": Idiom(
         model=forward(
@@ -524,58 +543,16 @@ IDIOMS: dict[str, Idiom] = {
             (HEAD_LINE, "        x = self.norm(x).transpose(1, 2).unsqueeze(2)\n        return self.head(x)\n"),
         )
     ),
-    "embeddings with channels first": Idiom(
-        model=CHANNELS_FIRST,
-        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 1, 4)"),
-        inputs=RANGED.replace(
-            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, 1, rows)'
-        ),
+    "embeddings with channels first": embeddings("1, HIDDEN, 1, rows", "1, HIDDEN, 1, 4"),
+    "embeddings with channels first, and a width of one": embeddings(
+        "1, HIDDEN, rows, 1", "1, HIDDEN, 4, 1", ("squeeze(2)", "squeeze(3)")
     ),
-    "embeddings with channels first, and a width of one": Idiom(
-        model=CHANNELS_FIRST.replace("squeeze(2)", "squeeze(3)"),
-        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 4, 1)"),
-        inputs=RANGED.replace(
-            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, rows, 1)'
-        ),
-    ),
-    "embeddings without a batch, of one position": Idiom(
-        says=(STATIC,),
-        model=CHANNELS_FIRST.replace("inputs_embeds.squeeze(2).transpose(1, 2)", "inputs_embeds[None]"),
-        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(4, HIDDEN)"),
-        inputs=RANGED.replace(
-            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN)'
-        ),
-    ),
-    "embeddings without a batch": Idiom(
-        model=CHANNELS_FIRST.replace("inputs_embeds.squeeze(2).transpose(1, 2)", "inputs_embeds[None]"),
-        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(4, HIDDEN)"),
-        inputs=RANGED.replace(
-            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(rows, HIDDEN)'
-        ),
-    ),
-    "embeddings with channels first, of one position": Idiom(
-        says=(STATIC,),
-        model=CHANNELS_FIRST,
-        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 1, 4)"),
-        inputs=RANGED.replace(
-            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, 1, 1)'
-        ),
-    ),
-    "embeddings with channels first, of eight": Idiom(
-        says=(WINDOW,),
-        model=CHANNELS_FIRST,
-        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 1, 4)"),
-        inputs=RANGED.replace(
-            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, 1, 8)'
-        ),
-    ),
-    "channels first, the last position": Idiom(
-        says=(LAST,),
-        model=CHANNELS_FIRST.replace("return self.head(self.norm(x))", "return self.head(self.norm(x)[:, -1:])"),
-        trace=TRACE.replace("torch.zeros(1, 4, dtype=torch.int32)", "torch.zeros(1, HIDDEN, 1, 4)"),
-        inputs=RANGED.replace(
-            'name="input_ids", shape=(1, rows), dtype=np.int32', 'name="inputs_embeds", shape=(1, HIDDEN, 1, rows)'
-        ),
+    "embeddings without a batch, of one position": embeddings("1, HIDDEN", "4, HIDDEN", NO_BATCH, says=STATIC),
+    "embeddings without a batch": embeddings("rows, HIDDEN", "4, HIDDEN", NO_BATCH),
+    "embeddings with channels first, of one position": embeddings("1, HIDDEN, 1, 1", "1, HIDDEN, 1, 4", says=STATIC),
+    "embeddings with channels first, of eight": embeddings("1, HIDDEN, 1, 8", "1, HIDDEN, 1, 4", says=WINDOW),
+    "channels first, the last position": embeddings(
+        "1, HIDDEN, 1, rows", "1, HIDDEN, 1, 4", ("self.norm(x)", "self.norm(x)[:, -1:]"), says=LAST
     ),
     "a package given to the converter": Idiom(
         convert=CONVERT.replace("    minimum", "    package_dir='out/given.mlpackage', minimum").replace(

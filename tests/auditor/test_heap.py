@@ -10,7 +10,7 @@ import pytest
 
 from auditor.heap import Heap
 from auditor.interpreter import BREAK, CONTINUE, Interpreter, Jump, RaiseSignal, Return, Signal
-from auditor.joins import join_contents
+from auditor.joined_contents import join_contents
 from auditor.sinks import Sinks
 from auditor.values import NONE, Const, Env, Instance, Mapping, NativeClass, Seq, Union, Unknown, Value
 

@@ -77,20 +77,39 @@ def test_no_cache_at_all(tmp_path: Path, given: str) -> None:
 
 
 def test_a_cache_of_the_script(tmp_path: Path) -> None:
-    text = mutate(
-        SCRIPT,
-        ("StaticCache(config=self.model.config, max_batch_size=1, max_cache_len=512)", "Own()"),
-        ("        for n, (keys, values) in enumerate(zip(self.cache.key_cache, self.cache.value_cache)):\n", ""),
-        (
-            '            self.register_buffer(f"key_cache_{n}", keys)\n',
-            '        self.register_buffer("keys", self.cache.keys)\n',
-        ),
-        (
-            '            self.register_buffer(f"value_cache_{n}", values)\n',
-            '        self.register_buffer("values", self.cache.values)\n',
-        ),
-    )
-    assert judged(tmp_path, text).says() == "eligible"
+    assert judged(tmp_path, mutate(SCRIPT, *OWN)).says() == "eligible"
+
+
+OWN = (
+    ("StaticCache(config=self.model.config, max_batch_size=1, max_cache_len=512)", "Own()"),
+    ("        for n, (keys, values) in enumerate(zip(self.cache.key_cache, self.cache.value_cache)):\n", ""),
+    (
+        '            self.register_buffer(f"key_cache_{n}", keys)\n',
+        '        self.register_buffer("keys", self.cache.keys)\n',
+    ),
+    (
+        '            self.register_buffer(f"value_cache_{n}", values)\n',
+        '        self.register_buffer("values", self.cache.values)\n',
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "past",
+    [
+        "[(self.cache.keys, self.cache.values)]",
+        "((self.cache.keys, self.cache.values),)",
+        "tuple((k, v) for k, v in [(self.cache.keys, self.cache.values)])",
+        "torch.stack([self.cache.keys, self.cache.values])[None]",
+    ],
+)
+def test_tensors_of_a_cache_are_only_read(tmp_path: Path, past: str) -> None:
+    """A model that is given the tensors, and not the cache, joins its rows to copies of them: no state ever changes."""
+    text = mutate(SCRIPT, *OWN, ("past_key_values=self.cache", f"past_key_values={past}"))
+    judgement = judged(tmp_path, text)
+    assert judgement.says() == "unresolved by unknown-state-role"
+    told = [f.message for f in judgement.unresolved]
+    assert all("nothing is seen to write" in m and "are only read" in m for m in told), told
 
 
 def test_a_cache_of_the_script_that_keeps_the_update_of_a_library(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
-from auditor import dims
+from auditor import dims, joins
 from auditor.dims import Atom
-from auditor.joins import Absent, congruent, join, join_all, join_contents, merge_unknowns, same, union
+from auditor.joined_contents import join_contents
+from auditor.joins import join, join_all, merge_unknowns, union
+from auditor.sameness import congruent, same
 from auditor.values import (
     MAX_OPTIONS,
     NONE,
@@ -30,6 +33,7 @@ from auditor.values import (
     Unknown,
     Value,
 )
+from auditor.values.absence import Absent
 
 Q, H = dims.symbol(Atom("q", query=True)), dims.symbol(Atom("h"))
 A, B = NativeClass("A"), NativeClass("B")
@@ -381,3 +385,19 @@ def test_data_that_is_taken_apart_and_joined_again_stays_small() -> None:
         assert isinstance(part, Unknown)
         found = joins.merge_unknowns(found, part)
     assert len(joins._merged) - before < 2_000
+
+
+def test_what_is_no_longer_kept_apart_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of thousands, an item of which is taken at an unknown place, would cost the square of it."""
+    asked: list[None] = []
+    compare = joins.same
+
+    def counted(*values: Any) -> bool:
+        asked.append(None)
+        return compare(*values)
+
+    monkeypatch.setattr(joins, "same", counted)
+    made = joins.union([Const(n, flags=frozenset({f"--{n}"})) for n in range(3_000)])
+    assert isinstance(made, Unknown)
+    assert len(made.flags) == 3_000
+    assert len(asked) < 100

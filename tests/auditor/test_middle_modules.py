@@ -8,7 +8,7 @@ import pytest
 
 from rules.facts import FileStatus
 from rules.verdict import judge
-from tests.auditor.support import EXPORTER, default_graphs, file_of, mutate, scan_text
+from tests.auditor.support import EXPORTER, default_graphs, file_of, mutate, scan_text, write
 
 EXPORTS = mutate(
     EXPORTER.split('if __name__ == "__main__":\n')[0],
@@ -102,6 +102,12 @@ PROJECT = '[project]\nname = "zoo"\nversion = "1"\n\n[project.scripts]\nzoo-expo
 
 
 STATIC, FLEXIBLE = "out by static-query", "eligible"
+IMPORTS = """\
+import asyncio, os, runpy, subprocess, sys
+from pathlib import Path
+from tools.convert import export
+"""
+ASYNC = "async def go():\n    p = await asyncio.create_subprocess_{}\n    await p.wait()\n\n\nasyncio.run(go())"
 LOOP = 'for more in ([], ["--static"]):\n    subprocess.run([sys.executable, "tools/export.py", *more])'
 
 
@@ -115,6 +121,24 @@ LOOP = 'for more in ([], ["--static"]):\n    subprocess.run([sys.executable, "to
         ('subprocess.run("zoo-export --static", shell=True)', [STATIC]),
         ('sys.argv = ["x", "--static"]\nrunpy.run_module("tools.export", run_name="__main__")', [STATIC]),
         ('sys.argv[1:] = ["--static"]\nrunpy.run_path("tools/export.py", run_name="__main__")', [STATIC]),
+        ('subprocess.run([sys.executable, "export.py", "--static"], cwd="tools")', [STATIC]),
+        ('subprocess.run([sys.executable, "export.py"], cwd=Path(__file__).resolve().parent / "tools")', [FLEXIBLE]),
+        ('subprocess.run([sys.executable, "-m", "export", "--static"], cwd="tools")', [STATIC]),
+        ('subprocess.run("cd tools && python export.py --static", shell=True)', [STATIC]),
+        ('subprocess.run(["bash", "-c", "cd tools; exec python3 export.py --static"])', [STATIC]),
+        ('subprocess.run(["nohup", "nice", "-n", "5", "python", "tools/export.py", "--static"])', [STATIC]),
+        ('os.execv(sys.executable, [sys.executable, "tools/export.py", "--static"])\nexport(False)', [STATIC]),
+        ('os.execlp("python3", "python3", "tools/export.py")', [FLEXIBLE]),
+        ('os.popen("python tools/export.py --static").read()', [STATIC]),
+        ('print(subprocess.getoutput("python tools/export.py --static"))', [STATIC]),
+        ('with subprocess.Popen(["python", "tools/export.py", "--static"]) as p:\n    p.communicate()', [STATIC]),
+        ('p = subprocess.Popen(["python", "tools/export.py"])\nif p.wait() != 0:\n    sys.exit(p.poll())', [FLEXIBLE]),
+        (ASYNC.format('exec(sys.executable, "tools/export.py", "--static")'), [STATIC]),
+        (ASYNC.format('shell("python tools/export.py --static")'), [STATIC]),
+        ('subprocess.run([sys.executable, "-m", "package", "--static"])', [STATIC]),
+        ('runpy.run_module("package")', [FLEXIBLE]),
+        ('subprocess.run([sys.executable, "export.py"], cwd="elsewhere")  # tools/export.py', []),
+        ('subprocess.run("cd elsewhere && python export.py", shell=True)  # tools/export.py', []),
         ('subprocess.run(["python", "tools/other.py"])  # and not tools/export.py', []),
         ('subprocess.run(["cat", "tools/export.py"])', []),
     ],
@@ -126,7 +150,9 @@ def test_a_script_that_only_starts_another(tmp_path: Path, start: str, says: lis
         "tools/convert.py": EXPORTS,
         "tools/commands.py": COMMANDS,
         "pyproject.toml": PROJECT,
-        "all.py": f"import os\nimport runpy\nimport subprocess\nimport sys\n\n{start}\n",
+        "package/__init__.py": "from tools.convert import export\n",
+        "package/__main__.py": SCRIPT,
+        "all.py": f"{IMPORTS}\n{start}\n",
     }
     assert said(tmp_path, files, "all.py") == says
 
@@ -154,3 +180,30 @@ def test_a_path_that_may_be_one_of_two_scripts(tmp_path: Path) -> None:
         "tools/all.py": 'import subprocess\n\nsubprocess.run(["python", "export.py"])\n',
     }
     assert said(tmp_path, files, "tools/all.py") == []
+
+
+def test_a_module_of_a_library_that_is_run(tmp_path: Path) -> None:
+    """`python -m`, with its package's `__main__` and by its own name; and one that the library does not have."""
+    library = {
+        "kit/__init__.py": "",
+        "kit/__main__.py": SCRIPT,
+        "kit/tools/__init__.py": "",
+        "kit/tools/make.py": SCRIPT,
+    }
+    starts = {
+        "all.py": '"kit.tools.make", "--static"',
+        "package.py": '"kit"',
+        "gone.py": '"kit.tools.gone"',
+    }
+    files = {name: f'import subprocess\n\nsubprocess.run(["python", "-m", {what}])\n' for name, what in starts.items()}
+    write(tmp_path / "library", library)
+    result = scan_text(tmp_path / "exports", files, libraries=(tmp_path / "library",))
+    said = {name: [judge(g.facts).says() for g in default_graphs(result, name)] for name in files}
+    assert said == {"all.py": ["out by static-query"], "package.py": ["eligible"], "gone.py": []}
+
+
+def test_a_module_that_exports_and_is_not_among_the_sources(tmp_path: Path) -> None:
+    start = 'import subprocess\n\nsubprocess.run(["python", "-m", "exporters.coreml", "--model=a/b", "exported/"])\n'
+    (graph,) = default_graphs(scan_text(tmp_path, {"all.py": start}), "all.py")
+    assert judge(graph.facts).says() == "unresolved by unknown-kind"
+    assert "`exporters.coreml` exports" in graph.facts.kind.reason

@@ -140,6 +140,10 @@ KEPT = {
     "a state dict that is not strict": 'model.load_state_dict(torch.load("w.pt"), strict=False)',
     "no gradients": "for p in model.parameters():\n    p.requires_grad_(False)",
     "quantize_": "from torchao.quantization import quantize_, int4_weight_only\nquantize_(model, int4_weight_only())",
+    "a parametrised weight": (
+        "class Scaled(nn.Module):\n    def forward(self, weight):\n        return weight * 2.0\n\n\n"
+        'torch.nn.utils.parametrize.register_parametrization(model.head, "weight", Scaled())'
+    ),
     "dynamic quantisation": "model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear})",
     "palettised": (
         "from coreai_opt.palettization.kmeans import KMeansPalettizer\n"

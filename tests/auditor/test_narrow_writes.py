@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rules.facts import Role, State
+from rules.facts import Role
 from rules.fixes import FixedBy, judge_graph
-from tests.auditor.edits import WRITE_KEYS, Edit, ids
+from tests.auditor.edits import WRITE_KEYS, Edit, ids, state_of_keys
 from tests.auditor.support import EXPORTER, graph_of, mutate, scan_text
 
 PINNED = ids("None")
@@ -24,37 +24,32 @@ SHAPED = (
 )
 
 
-def _keys(root: Path, *edits: Edit) -> State:
-    facts = graph_of(scan_text(root, {"export.py": mutate(EXPORTER, *edits)})).facts
-    return next(s for s in facts.states.value or () if s.name == "keyCache")
-
-
 @pytest.mark.parametrize("write", [LAST, FIRST, EACH, VIEW, SHAPED])
 def test_at_width_one_a_row_is_all_rows(tmp_path: Path, write: Edit) -> None:
-    state = _keys(tmp_path, PINNED, ONE, write)
+    state = state_of_keys(tmp_path, PINNED, ONE, write)
     assert state.role is Role.KV_KEY
     assert "of the query" in state.reason or "whatever the query" in state.reason
 
 
 def test_a_loop_over_a_fixed_width_writes_each_row(tmp_path: Path) -> None:
-    assert _keys(tmp_path, PINNED, FOUR, EACH).role is Role.KV_KEY
+    assert state_of_keys(tmp_path, PINNED, FOUR, EACH).role is Role.KV_KEY
 
 
 @pytest.mark.parametrize("write", [LAST, VIEW])
 def test_one_row_that_goes_into_all_rows_of_a_fixed_width_is_told(tmp_path: Path, write: Edit) -> None:
-    assert _keys(tmp_path, PINNED, FOUR, write).role is Role.UNKNOWN
+    assert state_of_keys(tmp_path, PINNED, FOUR, write).role is Role.UNKNOWN
 
 
 @pytest.mark.parametrize("write", [LAST, FIRST, EACH, VIEW, SHAPED])
 def test_for_a_query_of_any_width_one_row_is_too_few(tmp_path: Path, write: Edit) -> None:
-    state = _keys(tmp_path, write)
+    state = state_of_keys(tmp_path, write)
     assert state.role is Role.UNKNOWN
     assert state.reason
 
 
 def test_one_of_several_widths_is_not_a_fixed_one(tmp_path: Path) -> None:
     ranged = ids('{1: Dim("tokens", min=4, max=8)}')
-    assert _keys(tmp_path, ranged, FIRST).role is Role.UNKNOWN
+    assert state_of_keys(tmp_path, ranged, FIRST).role is Role.UNKNOWN
 
 
 @pytest.mark.parametrize(("width", "write"), [(ONE, FIRST), (ONE, LAST), (FOUR, EACH)])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rules.verdict import Verdict
-from tests.auditor.edits import UNKNOWN_ROLE, WRITE_KEYS
-from tests.auditor.support import EXPORTER, indented, judged, mutate
+from tests.auditor.edits import UNKNOWN_ROLE, WRITE_KEYS, keys
+from tests.auditor.support import EXPORTER, judged, mutate
 
 AT = "position_ids[0, start:end]"
 GRID = "position_ids[:, None, start:end, None].expand(1, HEADS, rows, HIDDEN // HEADS)"
@@ -16,11 +16,6 @@ PUT = f"(torch.tensor([0])[:, None, None], torch.arange(HEADS)[None, :, None], {
 SPREAD = ".expand(1, HEADS, rows, HIDDEN // HEADS)"
 NEW = "new = torch.zeros_like(key_cache); new[:, :, start:end] = {}; at = torch.arange(key_cache.shape[2])[:, None]"
 CHOICE = "key_cache.copy_(torch.where((at >= start) & (at < end), new, key_cache))"
-
-
-def keys(*lines: str) -> tuple[str, str]:
-    """The keys written by these lines instead."""
-    return WRITE_KEYS, indented(lines)
 
 
 RIGHT = {

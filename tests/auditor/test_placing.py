@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rules.facts import Role, State
+from rules.facts import Role
 from rules.fixes import FixedBy, judge_graph
 from rules.verdict import Verdict, judge
-from tests.auditor.edits import WRITE_KEYS, Edit, ids
-from tests.auditor.support import EXPORTER, graph_of, indented, mutate, scan_text
+from tests.auditor.edits import ids, keys, state_of_keys
+from tests.auditor.support import EXPORTER, graph_of, mutate, scan_text
 
 PINNED = ids("None")
 ONE = ("1 if args.static else 8", "1")
@@ -19,15 +19,6 @@ AT = "at = (numbers == start).to(k.dtype)"
 ONE_HOT = "at = nn.functional.one_hot(position_ids[:, -1], key_cache.shape[2]).float().view(1, 1, -1, 1)"
 KEEP, ADD = "key_cache.mul_(1 - at)", "key_cache.add_(k * at)"
 PUT = "key_cache[:] = key_cache * (1.0 - at) + k * at"
-
-
-def keys(*lines: str) -> Edit:
-    return WRITE_KEYS, indented(lines)
-
-
-def _keys(root: Path, *edits: Edit) -> State:
-    facts = graph_of(scan_text(root, {"export.py": mutate(EXPORTER, *edits)})).facts
-    return next(s for s in facts.states.value or () if s.name == "keyCache")
 
 
 RIGHT = {
@@ -52,7 +43,7 @@ RIGHT = {
 
 @pytest.mark.parametrize("name", sorted(RIGHT))
 def test_one_row_at_one_position_is_a_cache(tmp_path: Path, name: str) -> None:
-    state = _keys(tmp_path, PINNED, ONE, RIGHT[name])
+    state = state_of_keys(tmp_path, PINNED, ONE, RIGHT[name])
     assert state.role is Role.KV_KEY
     assert "is written at one position" in state.reason
 
@@ -60,7 +51,6 @@ def test_one_row_at_one_position_is_a_cache(tmp_path: Path, name: str) -> None:
 RECURRENT = {
     "a gate": keys("at = k.mean(-1, keepdim=True).sigmoid()", PUT),
     "a gate of zeros and ones": keys("at = (k.mean(-1, keepdim=True) > 0).float()", PUT),
-    "a decay": keys("key_cache[:] = key_cache * (1.0 - 0.1) + k * 0.1"),
     "all positions up to one": keys(NUMBERS, "at = (numbers <= start).float()", PUT),
     "all positions but one": keys(NUMBERS, "at = (numbers != start).float()", PUT),
     "what is kept and what is new change places": keys(NUMBERS, AT, "key_cache[:] = key_cache * at + k * (1.0 - at)"),
@@ -104,13 +94,18 @@ RECURRENT = {
 def test_of_one_row_none_is_mixed_with_another(tmp_path: Path, name: str) -> None:
     """A mask for one row would say the same to all rows of a longer query, and the next layer's keys come from that."""
     mask = "        mask = position_ids[:, None, None, :] <= position_ids[:, None, {}, None]\n"
-    state = _keys(tmp_path, PINNED, ONE, RIGHT[name], (mask.format("start:"), mask.format("-1:")))
+    state = state_of_keys(tmp_path, PINNED, ONE, RIGHT[name], (mask.format("start:"), mask.format("-1:")))
     assert state.role is Role.KV_KEY
 
 
 @pytest.mark.parametrize("name", sorted(RECURRENT))
 def test_what_is_no_such_mask_is_not_known(tmp_path: Path, name: str) -> None:
-    assert _keys(tmp_path, PINNED, ONE, RECURRENT[name]).role is Role.UNKNOWN
+    assert state_of_keys(tmp_path, PINNED, ONE, RECURRENT[name]).role is Role.UNKNOWN
+
+
+def test_a_decay_is_a_recurrence(tmp_path: Path) -> None:
+    decay = keys("key_cache[:] = key_cache * (1.0 - 0.1) + k * 0.1")
+    assert state_of_keys(tmp_path, PINNED, ONE, decay).role is Role.RECURRENT
 
 
 @pytest.mark.parametrize("name", sorted({**RIGHT, **RECURRENT}))
@@ -128,4 +123,4 @@ def test_a_longer_query_is_no_fix(tmp_path: Path) -> None:
 
 def test_of_a_fixed_window_one_row_is_too_few(tmp_path: Path) -> None:
     four = ("1 if args.static else 8", "4")
-    assert _keys(tmp_path, PINNED, four, RIGHT["a mask with a single one"]).role is Role.UNKNOWN
+    assert state_of_keys(tmp_path, PINNED, four, RIGHT["a mask with a single one"]).role is Role.UNKNOWN

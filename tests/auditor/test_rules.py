@@ -212,6 +212,12 @@ CASES = (
     Case("moe", "none", EXPORTER, False),
     Case("unwritten-state", "values are not kept", core_ai(("        value_cache[:, :, start:end] = v\n", ""))),
     Case("unwritten-state", "both are", EXPORTER, False),
+    Case(
+        "unwritten-state",
+        "a Core ML buffer is not written",
+        mutate(CORE_ML, ("        self.valueCache[:, :, start:end, :] = v\n", "")),
+    ),
+    Case("unwritten-state", "both Core ML buffers are", CORE_ML, False),
     Case("hybrid-cap", "a convolution", core_ai(*STATES["a convolution"][0])),
     Case("hybrid-cap", "none", EXPORTER, False),
     Case("mixed-flexibility", "enumerated and ranged", core_ml(ENUMERATED_IDS, "(1, 1, rows, seen)")),

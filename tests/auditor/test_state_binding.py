@@ -28,3 +28,13 @@ def test_the_shape_is_that_of_the_named_input(tmp_path: Path) -> None:
     assert states is not None
     assert [(s.name, str(s.role)) for s in states] == [("value_cache", "kv-value"), ("key_cache", "kv-key")]
     assert all(len(s.shape) == 5 for s in states)
+
+
+def test_names_of_a_module_that_is_not_there_are_asked_for(tmp_path: Path) -> None:
+    script = mutate(
+        EXPORTER,
+        ("import argparse\n", "import argparse\nfrom missing_package.names import STATES\n"),
+        ('["keyCache", "valueCache"]', "STATES"),
+    )
+    reason = graph_of(scan_text(tmp_path, {"export.py": script})).facts.states.reason
+    assert "`missing_package.names.STATES` is needed, and its source is not among those read" in reason

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from auditor.joins import congruent
+from auditor.sameness import congruent
 from auditor.values import Native
 from rules.facts import Fact, Graph, Logits, Role
 from rules.verdict import judge

@@ -54,18 +54,18 @@ def _register(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`@app.command()` and `@group.command()`: the name is given or the function's own."""
     app, given = _app(args), text_of(args.get(1, "name") or NONE)
     if len(args.pos) > 1 and isinstance(args.pos[1], Function):
-        app.commands.append(Command(name_of(args.pos[1]), args.pos[1]))
+        app.commands.append(Command(_name_of(args.pos[1]), args.pos[1]))
         return args.pos[1]
 
     def decorate(it: Interpreter, inner: Args, site: Site | None) -> Value:
         pending = pending_command(inner.pos[0])
-        app.commands.append(Command(given or name_of(pending.function), pending.function, pending.options))
+        app.commands.append(Command(given or _name_of(pending.function), pending.function, pending.options))
         return inner.pos[0]
 
     return Native("command", decorate)
 
 
-def name_of(function: Value) -> str:
+def _name_of(function: Value) -> str:
     return function.name.replace("_", "-") if isinstance(function, Function) else ""
 
 
@@ -97,7 +97,7 @@ def pending_command(value: Value) -> Command:
     """The function under a stack of `click.option` decorators, with its options in their order."""
     if isinstance(value, Instance) and isinstance(value.payload, Command):
         return value.payload
-    return Command(name_of(value), value)
+    return Command(_name_of(value), value)
 
 
 def set_defaults(command: Command, settings: Value | None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 
 from auditor.containers.iteration import iterate
+from auditor.handlers import leaves, nothing
 from auditor.interpreter import ExitSignal, Handler, Interpreter
 from auditor.places import Site, here
 from auditor.stdlib.options.option import OWN, Option, Parser
@@ -125,10 +126,6 @@ def _get_default(it: Interpreter, args: Args, site: Site | None) -> Value:
     return default_value(it, option) if option is not None else parser.defaults.get(name or "", NONE)
 
 
-def _error(it: Interpreter, args: Args, site: Site | None) -> Value:
-    raise ExitSignal("SystemExit")
-
-
 def _parse(known_only: bool) -> Handler:
     def parse(it: Interpreter, args: Args, site: Site | None) -> Value:
         return it.each(args.get(1, "args") or NONE, lambda given: parse_one(it, given, args, site))
@@ -191,10 +188,10 @@ PARSER.methods |= {
     "parse_args": _parse(False),
     "parse_known_args": _parse(True),
     "parse_intermixed_args": _parse(False),
-    "error": _error,
-    "exit": _error,
-    "print_help": lambda it, args, site: NONE,
-    "print_usage": lambda it, args, site: NONE,
+    "error": leaves,
+    "exit": leaves,
+    "print_help": nothing,
+    "print_usage": nothing,
     "format_help": lambda it, args, site: Const(""),
 }
 

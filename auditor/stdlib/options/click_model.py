@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from auditor import operators
+from auditor.handlers import itself, nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT, class_lookup
 from auditor.places import Site
@@ -133,15 +134,6 @@ def _choice(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Instance(OBJECT, attrs, choices if isinstance(choices, Seq) else Seq("list", []))
 
 
-def _same(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return args.pos[0]
-
-
-def echo(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """Prints, here and for typer."""
-    return NONE
-
-
 NATIVES: dict[str, Value] = {
     "click.command": _command(False),
     "click.group": _command(True),
@@ -150,7 +142,7 @@ NATIVES: dict[str, Value] = {
     "click.BOOL": Native("click.BOOL", lambda it, args, site: Const((text_of(args.pos[0]) or "").lower() in _YES)),
     "click.ParamType": NativeClass("click.ParamType", bases=(OBJECT,)),
     "click.Choice": Native("click.Choice", _choice),
-    "click.pass_context": Native("click.pass_context", _same),
-    "click.echo": Native("click.echo", echo),
-    "click.secho": Native("click.secho", echo),
+    "click.pass_context": Native("click.pass_context", itself),
+    "click.echo": Native("click.echo", nothing),
+    "click.secho": Native("click.secho", nothing),
 }

@@ -142,6 +142,21 @@ def _parse_command(
 
 def _add_real(real: argparse.ArgumentParser, option: Option, const: str) -> None:
     """Add the option to the real parser, which gives `const` where the option's own constant is meant."""
+    settings = _real_settings(option, const)
+    names = option.names if not option.positional else (option.dest,)
+    try:
+        real.add_argument(*names, **settings)
+    except (ValueError, TypeError, argparse.ArgumentError):
+        settings.pop("nargs", None)
+        with contextlib.suppress(ValueError, TypeError, argparse.ArgumentError):
+            real.add_argument(*names, **settings)
+    if "off" in option.settings:
+        with contextlib.suppress(ValueError, argparse.ArgumentError):
+            real.add_argument(option.off, dest=option.dest, action="store_false", default=MISSING)
+
+
+def _real_settings(option: Option, const: str) -> dict[str, Any]:
+    """What the real parser is told of an option: how many words it takes, and that nothing is to be checked."""
     settings: dict[str, Any] = {"default": MISSING}
     if not option.positional:
         settings["dest"] = option.dest
@@ -177,13 +192,4 @@ def _add_real(real: argparse.ArgumentParser, option: Option, const: str) -> None
         settings["nargs"] = "*"
     if settings.get("nargs") == "?" and not option.positional:
         settings["const"] = const
-    names = option.names if not option.positional else (option.dest,)
-    try:
-        real.add_argument(*names, **settings)
-    except (ValueError, TypeError, argparse.ArgumentError):
-        settings.pop("nargs", None)
-        with contextlib.suppress(ValueError, TypeError, argparse.ArgumentError):
-            real.add_argument(*names, **settings)
-    if "off" in option.settings:
-        with contextlib.suppress(ValueError, argparse.ArgumentError):
-            real.add_argument(option.off, dest=option.dest, action="store_false", default=MISSING)
+    return settings

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site
 from auditor.stdlib.options.apps import APP
-from auditor.stdlib.options.click_model import echo
 from auditor.stdlib.options.running import given_words, start_command
 from auditor.stdlib.options.signatures import Declared
 from auditor.values import Args, Instance, Native, Value, text_of
@@ -35,6 +35,6 @@ NATIVES: dict[str, Value] = {
     "typer.Option": _declare(False),
     "typer.Argument": _declare(True),
     "typer.run": Native("typer.run", _run_function),
-    "typer.echo": Native("typer.echo", echo),
-    "typer.secho": Native("typer.secho", echo),
+    "typer.echo": Native("typer.echo", nothing),
+    "typer.secho": Native("typer.secho", nothing),
 }

@@ -7,8 +7,9 @@ from auditor.containers.lengths import length
 from auditor.containers.reading import get_item
 from auditor.containers.writing import set_item
 from auditor.interpreter import Handler, Interpreter
-from auditor.joins import join, same
+from auditor.joins import join
 from auditor.places import Site
+from auditor.sameness import same
 from auditor.torch.nn.module import MODULE, self_of
 from auditor.torch.nn.storage import set_attribute
 from auditor.torch.nn.unlisted import unlisted

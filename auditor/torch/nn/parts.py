@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from auditor.interpreter import Handler, Interpreter
-from auditor.joins import Absent, present, union
+from auditor.joins import present, union
 from auditor.objects.inheritance import unread_base
 from auditor.places import Site, here
 from auditor.torch.nn.module import is_module, self_of
@@ -25,6 +25,7 @@ from auditor.values import (
     Value,
     text_of,
 )
+from auditor.values.absence import Absent
 from auditor.views import attribute_view
 
 

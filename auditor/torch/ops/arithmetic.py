@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing, rows, shapes, shared_positions
+from auditor.torch import placing, recurrences, rows, shapes, shared_positions
 from auditor.torch.ops.op import first
 from auditor.torch.ops.products import is_parameter, matmul
 from auditor.torch.shapes import Shape
@@ -50,6 +50,18 @@ def _with_length(it: Interpreter, made: Value, args: Args, site: Site | None) ->
     return made
 
 
+def product_added(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`addcmul(t, a, b)` and `addcdiv(t, a, b)`: t + a * b, with a factor."""
+    a, b = args.get(1, "tensor1"), args.get(2, "tensor2")
+    return added(it, Args([first(args), scaled(it, Args([a or NONE, b or NONE]), site)]), site)
+
+
+def between(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`lerp(t, end, weight)`: t + weight * (end - t)."""
+    made, weight = broadcasting(it, args, site), args.get(2, "weight") or NONE
+    return recurrences.scaled(it, made, (weight,)) if isinstance(made, Tensor) else made
+
+
 def added_to(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`addmm(t, a, b)` and `baddbmm(t, a, b)`: t + a @ b, each with a factor."""
     product = matmul(it, Args([args.get(1, "mat1", "batch1") or NONE, args.get(2, "mat2", "batch2") or NONE]), site)
@@ -69,7 +81,9 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
         return made
     rounding = text_of(args.kw.get("rounding_mode", NONE))
     factors = [*args.pos, *(v for name, v in args.kw.items() if name != "out")]
-    return tagged(made, FLOORED) if rounding else rows.scaled(it, made, site, *factors)
+    if rounding:
+        return tagged(made, FLOORED)
+    return recurrences.scaled(it, rows.scaled(it, made, site, *factors), factors)
 
 
 def polar(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -144,28 +158,8 @@ def _in_place(it: Interpreter, made: Tensor, chosen: Sequence[Tensor]) -> Tensor
 
 def combine(it: Interpreter, values: Sequence[Value], site: Site | None) -> Tensor:
     """The broadcast of tensors and scalars. Code that cannot be read is remembered: a sum with it keeps its shape."""
-    shapes_: list[Shape] = []
-    unread: Unknown | None = None
-    loose: Unknown | None = None
-    for v in values:
-        if isinstance(v, Tensor):
-            if v.shape is None and v.reason is not None and v.reason.kind == "data":
-                loose = loose or v.reason  # weights and data fit what they are combined with
-            elif v.shape is None:
-                unread = unread or v.reason or Unknown("a tensor of unknown shape", places=v.places)
-            else:
-                shapes_.append(v.shape)
-        elif isinstance(v, Unknown) and not is_scalar(v):
-            unread = unread or v
-        elif isinstance(v, Union):
-            t = as_tensor(v)
-            if t is not None and t.shape is not None:
-                shapes_.append(t.shape)
-            elif not all(is_scalar(o) for o in v.options):
-                unread = unread or Unknown("one of several values", places=v.places)
-        elif isinstance(v, (Bound, ExternalObject)):
-            unread = unread or Unknown("an operand that is not known to be a tensor or a number", places=v.places)
-    shape = shapes.broadcast(shapes_) if shapes_ else None
+    known, unread, loose = _shapes_of(values)
+    shape = shapes.broadcast(known) if known else None
     if unread is not None and shape is not None and len(shape) < 2:
         shape = None  # a weight or a number says nothing of the rank of what it is combined with
     made = result(shape, *values, reason=unread)
@@ -180,6 +174,32 @@ def combine(it: Interpreter, values: Sequence[Value], site: Site | None) -> Tens
     elif unread is None and made.reason is not None and made.reason.kind == "data":
         made.reason = None
     return made
+
+
+def _shapes_of(values: Sequence[Value]) -> tuple[list[Shape], Unknown | None, Unknown | None]:
+    """(shapes of the operands, why one of them is not known, the data that fits whatever it is combined with)."""
+    known: list[Shape] = []
+    unread: Unknown | None = None
+    loose: Unknown | None = None
+    for v in values:
+        if isinstance(v, Tensor):
+            if v.shape is None and v.reason is not None and v.reason.kind == "data":
+                loose = loose or v.reason
+            elif v.shape is None:
+                unread = unread or v.reason or Unknown("a tensor of unknown shape", places=v.places)
+            else:
+                known.append(v.shape)
+        elif isinstance(v, Unknown) and not is_scalar(v):
+            unread = unread or v
+        elif isinstance(v, Union):
+            t = as_tensor(v)
+            if t is not None and t.shape is not None:
+                known.append(t.shape)
+            elif not all(is_scalar(o) for o in v.options):
+                unread = unread or Unknown("one of several values", places=v.places)
+        elif isinstance(v, (Bound, ExternalObject)):
+            unread = unread or Unknown("an operand that is not known to be a tensor or a number", places=v.places)
+    return known, unread, loose
 
 
 def _is_float(t: Tensor) -> bool:
@@ -211,7 +231,7 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     elif op == "^":
         made = rows.cancelled(made, a, b)
     elif op in ("*", "/"):
-        made = rows.scaled(it, made, site, a, b)
+        made = recurrences.scaled(it, rows.scaled(it, made, site, a, b), (a, b))
     if (type(a) is Tensor and a.pick is not None) or (type(b) is Tensor and b.pick is not None):
         made = placing.combined(it, op, a, b, made)
         if op not in ("*", "/"):

@@ -8,7 +8,7 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows, shapes
+from auditor.torch import recurrences, rows, shapes
 from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
@@ -23,6 +23,11 @@ def same(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     made = result(t.shape, t, dtype=dtype_of(args))
     made.reason = t.reason
     return made
+
+
+def activated(it: Interpreter, args: Args, site: Site | None) -> Tensor:
+    """A function of each value, by which none stays as it was."""
+    return recurrences.computed(it, same(it, args, site))
 
 
 def turned(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -61,7 +66,7 @@ def softmax(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def exponential(it: Interpreter, args: Args, site: Site | None) -> Value:
     """The same before it is divided by its sum."""
-    return _weighed(first(args), same(it, args, site))
+    return _weighed(first(args), activated(it, args, site))
 
 
 def _weighed(scores: Tensor, made: Tensor) -> Tensor:

@@ -12,9 +12,9 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import rows, shapes, shared_positions, vectors
-from auditor.torch.events import is_layer
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
+from auditor.torch.state_writes import is_layer
 from auditor.torch.tensors import as_tensor, result, size, sizes, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Tensor, Value, each_once
 from auditor.values.tags import GROWN, MOVED, SHARED, WRAPS

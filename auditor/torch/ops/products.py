@@ -6,12 +6,12 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.memo import by_identity
 from auditor.places import Site
-from auditor.torch import positions, rows, shapes, shared_positions
+from auditor.torch import positions, recurrences, rows, shapes, shared_positions
 from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Seq, Tensor, Value, is_given, merge_places, text_of
-from auditor.values.tags import SCORES, SHARED, STANDING, TOKENS
+from auditor.values.tags import LEARNED, SCORES, SHARED, STANDING, TOKENS
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -21,22 +21,22 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b), a, b, site)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
-    return rows.leaked(it, made, a, b, site)
+    return recurrences.computed(it, rows.leaked(it, made, a, b, site))
 
 
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
     x, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
     if x is not None and x.shape and weight is not None and weight.shape is None and is_parameter(weight):
-        made = result((*x.shape[:-1], _width(weight)), x)
+        made = tagged(result((*x.shape[:-1], _width(weight)), x), LEARNED)
         made.places = merge_places(made.places, weight.places)
-        return made
+        return recurrences.computed(it, made)
     if x is None or weight is None or x.shape is None or weight.shape is None or len(weight.shape) != 2:
         return unknown_tensor(
             "a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None)
         )
     made = result((*x.shape[:-1], weight.shape[0]), x, weight)
     made.tags = made.tags - STANDING
-    return rows.blended(made, site, dims.is_query(x.shape[-1]))
+    return recurrences.computed(it, rows.blended(made, site, dims.is_query(x.shape[-1])))
 
 
 def is_parameter(t: Tensor) -> bool:
@@ -66,7 +66,7 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = rows.mixed(made) if sum(len(s) > 2 for s in known) > 1 else made
     if len(known) == 2 and len(shape) > 2 and dims.is_query(shape[-2]) and not dims.is_query(shape[-1]):
         made = tagged(made, SCORES)
-    made = rows.blended(made, site, any(map(dims.is_query, summed)))
+    made = recurrences.computed(it, rows.blended(made, site, any(map(dims.is_query, summed))))
     return (
         rows.leaked(it, made, tensors[0], tensors[-1], site)
         if tensors[0] is not None and tensors[-1] is not None

@@ -16,12 +16,12 @@ from auditor.values.tags import ARGMAX
 
 
 def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return reduced(first(args), _axes(args), _keeps(args), site)
+    return _reduced(first(args), _axes(args), _keeps(args), site)
 
 
 def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A sum; of conditions it is how many hold."""
-    made = reduced(first(args), _axes(args), _keeps(args), site)
+    made = _reduced(first(args), _axes(args), _keeps(args), site)
     return altered(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
 
 
@@ -30,7 +30,7 @@ def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(args.pos) > 1 and isinstance(args.pos[1], Tensor):
         return combine(it, args.pos, site)
     axes = _axes(args)
-    made = reduced(first(args), axes, _keeps(args), site)
+    made = _reduced(first(args), axes, _keeps(args), site)
     if axes is None:
         return made
     return named_pair(made, tagged(altered(made, dtype="int64"), ARGMAX), ("values", "indices"))
@@ -38,18 +38,18 @@ def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def extrema(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`aminmax`: the least and the largest value."""
-    made = reduced(first(args), _axes(args), _keeps(args), site)
+    made = _reduced(first(args), _axes(args), _keeps(args), site)
     return named_pair(made, made, ("min", "max"))
 
 
 def argmax(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = reduced(first(args), _axes(args), _keeps(args), site)
+    made = _reduced(first(args), _axes(args), _keeps(args), site)
     return tagged(altered(made, dtype="int64"), ARGMAX)
 
 
 def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
     """One reduced tensor for each quantile, stacked in front when several are asked for."""
-    made = reduced(first(args), _axes(args, 2), _keeps(args, 3), site)
+    made = _reduced(first(args), _axes(args, 2), _keeps(args, 3), site)
     asked = as_tensor(args.get(1, "q") or NONE)
     if asked is None or not asked.shape or made.shape is None:
         return (
@@ -60,7 +60,7 @@ def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
     return altered(made, shape=(*asked.shape, *made.shape))
 
 
-def reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -> Tensor:
+def _reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -> Tensor:
     if t.shape is None:
         return result(None, t, reason=t.reason)
     shape = t.shape

@@ -8,7 +8,7 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import positions, rows, shapes, vectors
-from auditor.torch.events import at_begin, in_one_place, wraps_at
+from auditor.torch.keys import at_begin, in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed

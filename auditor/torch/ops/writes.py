@@ -9,10 +9,21 @@ from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import placing, rows
-from auditor.torch.events import wraps_at
+from auditor.torch.keys import wraps_at
 from auditor.torch.ops import elementwise
-from auditor.torch.ops.arithmetic import added, broadcasting, clamped, clamped_between, multiplied, scaled, subtracted
+from auditor.torch.ops.arithmetic import (
+    added,
+    between,
+    broadcasting,
+    clamped,
+    clamped_between,
+    multiplied,
+    product_added,
+    scaled,
+    subtracted,
+)
 from auditor.torch.ops.op import Op, first
+from auditor.torch.state_writes import is_layer
 from auditor.torch.tensors import is_scalar, result, tagged
 from auditor.values import NONE, Args, Const, Seq, Tensor, Unknown, Value, altered
 from auditor.values.tags import INPUT, LARGEST, MIXED, MOVED, TRIANGLE, UNMASKED
@@ -30,6 +41,8 @@ def in_place(op: Op) -> Op:
             it.events.written(t, site, key, placed or given, why)
         made = op(it, args, site)
         if isinstance(made, Tensor):
+            if it.events is not None and t.base is not None and site is not None:
+                it.events.settles(t, made, site, is_layer(t))
             if t.base is None:
                 t.tags = t.tags | made.tags & {TRIANGLE}
             if it.events is not None and t.base is None:
@@ -152,7 +165,7 @@ _TAKEN: dict[Op, Callable[[Args], _Taken]] = {
     copy_shape: lambda args: (None, args.pos[1] if len(args.pos) > 1 else None, ""),
     elementwise.masked: lambda args: (args.get(1, "mask"), None, ""),
     **dict.fromkeys(
-        (broadcasting, added, multiplied, scaled, subtracted, clamped, clamped_between),
+        (added, between, broadcasting, clamped, clamped_between, multiplied, product_added, scaled, subtracted),
         lambda args: (None, first(args), ""),
     ),
 }

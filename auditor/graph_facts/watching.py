@@ -1,0 +1,33 @@
+"""Declared states whose buffers have names that say nothing are followed like those whose names say what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from auditor.graph_facts.declaration import Declaration
+from auditor.roles import is_state_name
+from auditor.torch.modules import walk
+from auditor.values import Instance, Storage, Tensor
+
+
+@contextmanager
+def watched(d: Declaration) -> Iterator[None]:
+    """Meanwhile what is computed from the buffers of the declared states carries their tags."""
+    found = _buffers(d)
+    for storage in found:
+        storage.watched = True
+    try:
+        yield
+    finally:
+        for storage in found:
+            storage.watched = False
+
+
+def _buffers(d: Declaration) -> list[Storage]:
+    names = d.state_names if isinstance(d.state_names, tuple) else ()
+    silent = {n.rpartition(".")[2] for n in names if not is_state_name(n)}
+    if not silent or not isinstance(d.module, Instance):
+        return []
+    held = [v for _, m in walk(d.module) for n, v in m.attrs.items() if n in silent and isinstance(v, Tensor)]
+    return [v.base for v in held if v.base is not None and v.base.role == "buffer" and not v.base.watched]

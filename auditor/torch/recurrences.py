@@ -1,0 +1,69 @@
+"""States that are computed anew from what they held: recurrences, whatever their names say.
+
+    state = state * torch.sigmoid(gate(x)) + k * v                # a decay: every number is another one
+    hidden = torch.tanh(inner(x) + outer(hidden))                 # a network of the old values
+
+A cache keeps the rows that it has, as they are, and takes new ones beside them; a draft that is rejected is taken back
+by its position. Of a recurrence nothing is left to go back to. What is computed from a state through a layer, an
+activation or a factor that is no mask of zeros and ones, and has its shape, is marked as such, until it meets the old
+values again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from auditor.interpreter import Interpreter
+from auditor.torch.shapes import Shape
+from auditor.values import Const, Storage, Tensor, Value
+from auditor.values.tags import ANEW, CHOSEN, FLOORED, JUDGED, LEARNED, MASK, RENEWED, WIDE
+
+_MASKS = frozenset({MASK, WIDE, JUDGED, CHOSEN, FLOORED})
+
+
+def computed(it: Interpreter, made: Tensor) -> Tensor:
+    """Mark `made`, of which each number is another one than those of the states that it is computed from."""
+    if it.events is not None and made.shape and it.events.unwritten:
+        shapes = it.events.unwritten
+        for tag in shapes.keys() & made.tags:
+            if _is_all(made.shape, shapes[tag]):
+                made.tags = made.tags | {RENEWED, ANEW + tag}
+    return made
+
+
+def scaled(it: Interpreter, made: Tensor, factors: Iterable[Value]) -> Tensor:
+    """A product: with a factor that the model learns or computes, or with a number, no value stays."""
+    return computed(it, made) if any(map(_changes, factors)) else made
+
+
+def carried(tags: frozenset[str], tensors: Iterable[Tensor]) -> frozenset[str]:
+    """The tags of what is put together from `tensors`, of which some are such: not where others have the old values."""
+    for tag in tags:
+        if tag.startswith(ANEW):
+            old = tag.removeprefix(ANEW)
+            if any(tag not in t.tags and (old in t.tags or _is_view(t.base, old)) for t in tensors):
+                tags = tags - {tag}
+    return tags if any(tag.startswith(ANEW) for tag in tags) else tags - {RENEWED}
+
+
+def renews(state: Storage, value: Tensor) -> bool:
+    """Whether `value` is computed anew from all that `state` held."""
+    return ANEW + state.tag in value.tags
+
+
+def _is_view(base: Storage | None, tag: str) -> bool:
+    return base is not None and base.watched and base.tag == tag
+
+
+def _is_all(shape: Shape, state: Shape) -> bool:
+    """Whether a shape is that of the state, or of one layer of it."""
+    return shape == state or (len(shape) > 1 and shape == state[len(state) - len(shape) :])
+
+
+def _changes(factor: Value) -> bool:
+    """Whether a factor is no mask: it comes out of weights, or is a number."""
+    if isinstance(factor, Const):
+        return isinstance(factor.value, float) and factor.value not in (-1.0, 0.0, 1.0)
+    if not isinstance(factor, Tensor) or factor.pick is not None or factor.dtype.startswith(("int", "uint", "bool")):
+        return False
+    return LEARNED in factor.handed_on and factor.tags.isdisjoint(_MASKS)

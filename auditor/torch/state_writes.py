@@ -1,0 +1,148 @@
+"""A write to a state of a graph: where it goes, what it takes, and what nobody can tell of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from auditor import dims
+from auditor.places import Site
+from auditor.torch import written_rows
+from auditor.torch.keys import (
+    covers,
+    in_one_place,
+    is_chosen,
+    is_computed,
+    is_rounded,
+    of_first_axis,
+    unread_part,
+    wraps_at,
+)
+from auditor.torch.rows import has_rows
+from auditor.values import Seq, Storage, Tensor, Value, as_dim, is_none
+from auditor.values.tags import COPY, MOVED, ONE_PLACE, WRAPS, sites
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """An in-place write. `wraps`: a remainder went into the position; `own`: the value comes from the storage.
+
+    `unclear` says why nobody can tell which rows hold what after the write, `blended` why a row that is written
+    would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
+    of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
+    written became what they are, `begin` the first of them.
+    """
+
+    storage: Storage
+    site: Site
+    wraps: bool
+    whole: bool
+    own: bool = False
+    unclear: str = ""
+    blended: str = ""
+    narrow: str = ""
+    spread: bool = False
+    made: tuple[Site, ...] = ()
+    begin: dims.Dim | None = None
+
+
+def write_at(
+    target: Tensor,
+    site: Site,
+    key: Value | None,
+    value: Value | None,
+    *,
+    whole: bool,
+    unclear: str,
+    blended: str,
+    symbolic: bool,
+    slices: written_rows.Slices,
+) -> Write:
+    """A write of `value` to a view of a storage. `symbolic`: the query has any length, to which rows can be held.
+
+    `slices` are those of the key (see `written_rows.aligned`).
+    """
+    base = target.base
+    assert base is not None
+    part = symbolic and not whole
+    placed = _is_placed(base, value)
+    own = not placed and isinstance(value, Tensor) and (value.base is base or base.tag in value.tags)
+    layers = whole or of_first_axis(key)
+    moved = own and layers and isinstance(value, Tensor) and MOVED in value.tags
+    wraps = WRAPS in target.tags or wraps_at(key) or moved
+    unclear = unclear or _unclear(target, key, value, whole)
+    if not unclear and not whole and is_rounded(key):
+        unclear = "is written at a position that was rounded"
+    if not unclear and part and (ONE_PLACE in target.tags or _stays(key, slices)):
+        unclear = "is written in the same rows by every call"
+    narrow = _narrow(key, value) if part else ""
+    spread = placed or (bool(narrow) and _takes_rows(target, key))
+    if placed and symbolic:
+        narrow = "is written at one position, whatever the length of the query"
+    made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
+    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, written_rows.begin(slices))
+
+
+def _stays(key: Value | None, slices: written_rows.Slices) -> bool:
+    """Whether nothing but lengths and numbers that are the same in every call say which rows are written."""
+    return in_one_place(key) or written_rows.in_the_same_place(key, slices)
+
+
+def writes_all(target: Tensor, key: Value | None) -> bool:
+    """Whether an assignment to a view of a storage leaves nothing of it, or nothing of one layer."""
+    return (key is None or covers(key)) and is_layer(target)
+
+
+def is_layer(t: Tensor) -> bool:
+    """Whether a view of a storage is all of it, or all of it at one index of its first axes (one layer of a cache)."""
+    assert t.base is not None
+    if t.base.shape is None or t.shape is None:
+        return True
+    tail = t.base.shape[len(t.base.shape) - len(t.shape) :]
+    return len(t.shape) <= len(t.base.shape) and all(
+        a == b or (n < 2 and a == 1) for n, (a, b) in enumerate(zip(t.shape, tail, strict=True))
+    )
+
+
+def _is_placed(storage: Storage, value: Value | None) -> bool:
+    """Whether a value is the state itself with one row put in."""
+    pick = value.pick if isinstance(value, Tensor) else None
+    return pick is not None and pick.what == "placed" and pick.held is not None and pick.held.name == storage.name
+
+
+def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool) -> str:
+    if is_chosen(target) or is_chosen(key):
+        return "is written at a position that a condition chooses"
+    if is_computed(key):
+        return "is written where values of the model say"
+    unread = unread_part(key)
+    if unread is not None:
+        return f"is written at a position that is not known: {unread.reason}"
+    if not isinstance(value, Tensor) or whole:
+        return ""
+    assert target.base is not None
+    if value.base is target.base or (COPY in value.tags and target.base.tag in value.tags):
+        return "is written in part from itself"
+    return ""
+
+
+def _narrow(key: Value | None, value: Value | None) -> str:
+    """Why what is written has the same rows for a query of any length; a single number says nothing."""
+    if not isinstance(value, Tensor) or value.shape is None or any(map(dims.depends_on_query, value.shape)):
+        return ""
+    if value.cuts:
+        return "takes one row of the query, whatever its length"
+    as_ever = key is not None and value.shape and all(isinstance(d, int) for d in value.shape)
+    return "is written in as many rows whatever the query" if as_ever else ""
+
+
+def _takes_rows(target: Tensor, key: Value | None) -> bool:
+    """Whether what is written to has a row for each row of the query, or may have."""
+    match key:
+        case None:
+            return has_rows(target)
+        case Seq(kind="slice", items=(start, stop, _)):
+            first, end = 0 if is_none(start) else as_dim(start), as_dim(stop)
+            return first is None or end is None or dims.depends_on_query(dims.sub(end, first))
+        case Seq(items=items):
+            return any(_takes_rows(target, i) for i in items if not covers(i))
+    return has_rows(key)
