@@ -120,20 +120,42 @@ class _Plain(_Counted):
 
     def __init__(self, path: str, text: str, flags: Flags) -> None:
         super().__init__(path, flags)
-        self.text = text
+        self.lines = _key_lines(text)
 
     def value(self, data: Any, line: int = 1, depth: int = 0) -> Value:
         self.count(depth)
         if isinstance(data, dict):
-            rows = [(k, self.line(k, line)) for k in data]
+            rows = [(k, self.lines.get(str(k), line)) for k in data]
             return self.mapping([(k, at, self.value(data[k], at, depth + 1)) for k, at in rows])
         if isinstance(data, list):
             return self.sequence([self.value(v, line, depth + 1) for v in data], line)
         return self.scalar(data, line)
 
-    def line(self, key: Any, outer: int) -> int:
-        found = re.search(rf"[\"']?\b{re.escape(str(key))}[\"']?\s*[:=]", self.text)
-        return self.text.count("\n", 0, found.start()) + 1 if found else outer
+
+_KEYS = re.compile(r"""\n|"((?:[^"\\\n]|\\.)*)"\s*[:=]|'([^'\n]*)'\s*=|(?<![\w.-])([\w.-]+)\s*=""")
+
+
+def _key_lines(text: str) -> dict[str, int]:
+    """The first line of what looks like each key: one pass, for a vocabulary has many thousands."""
+    out: dict[str, int] = {}
+    line = 1
+    for found in _KEYS.finditer(text):
+        quoted, plain, dotted = found.groups()
+        if quoted is not None:
+            out.setdefault(_unescaped(quoted), line)
+        elif plain is not None:
+            out.setdefault(plain, line)
+        elif dotted is not None:
+            out.setdefault(dotted.rpartition(".")[2], line)
+        line += found.group().count("\n")
+    return out
+
+
+def _unescaped(key: str) -> str:
+    try:
+        return str(json.loads(f'"{key}"')) if "\\" in key else key
+    except ValueError:
+        return key
 
 
 def _yaml(path: str, text: str, flags: Flags) -> Value:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import time
 from pathlib import Path
 
 import pytest
 
+from auditor.documents import parsed
+from auditor.values import Const, Mapping, Value
 from rules.facts import InvocationKind
 from rules.verdict import Judgement, judge
 from tests.auditor.support import EXPORTER, graph_of, mutate, scan_text
@@ -300,3 +304,52 @@ def test_the_line_that_is_not_composed_is_cited(tmp_path: Path) -> None:
     judgement = judge(graph_of(scan_text(tmp_path, files), "tools/export.py").facts)
     assert "cfg.run.width" in judgement.reasons[0].message
     assert any(e.path == "tools/conf/export.yaml" for f in judgement.reasons for e in f.evidence)
+
+
+def key_lines(value: Value) -> dict[str, int]:
+    """The line of each key, by its path."""
+    out: dict[str, int] = {}
+    pending = [("", value)]
+    while pending:
+        path, at = pending.pop()
+        if isinstance(at, Mapping):
+            for key, inner in at.entries.values():
+                assert isinstance(key, Const)
+                out[f"{path}{key.value}"] = key.places[0].statement.first
+                pending.append((f"{path}{key.value}/", inner))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "lines"),
+    [
+        (
+            "a.json",
+            '{"text": "size",\n "size": 1,\n "in": {"a b": 2,\n  "caf\\u00e9": 3,\n  "quo\\"te": 4}}\n',
+            {"text": 1, "size": 2, "in": 3, "in/a b": 3, "in/café": 4, 'in/quo"te': 5},
+        ),
+        (
+            "a.toml",
+            "size = 1\n[run]\n\"a b\" = 2\n'c d' = 3\nx.deep-er = 4\n",
+            {"size": 1, "run": 1, "run/a b": 3, "run/c d": 4, "run/x": 1, "run/x/deep-er": 5},
+        ),
+    ],
+    ids=["json", "toml"],
+)
+def test_keys_have_their_lines(path: str, text: str, lines: dict[str, int]) -> None:
+    assert key_lines(parsed(path, text, frozenset())) == lines
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({f"tok{i}": i for i in range(16_000)}, indent=0),
+        json.dumps({f"tok{i}": i for i in range(16_000)}),
+        json.dumps({"a": "b" * 400_000, "c": "\\" * 400_000, "d": " " * 400_000, "e": "'" * 100_000}),
+    ],
+    ids=["lines", "one line", "long"],
+)
+def test_the_lines_of_many_keys_are_found_at_once(text: str) -> None:
+    start = time.process_time()
+    assert isinstance(parsed("vocab.json", text, frozenset()), Mapping)
+    assert time.process_time() - start < 3
