@@ -133,7 +133,7 @@ def _logits_of(
         return Fact.unknown(reason, *places, alone.place(), flags=flags)
     stale = outcome.events.stale
     if stale is not None and rows.value is Logits.ALL:
-        return Fact.unknown(stale[1], *places, stale[0].place("no mask is here"), flags=flags)
+        return Fact.unknown(stale[1], *places, stale[0].place("attention is here"), flags=flags)
     shared = shared_positions.found(outcome.events) if SHARED in value.tags else None
     return rows if shared is None or rows.value is not Logits.ALL else _of_one_position(d, rows, *shared, q)
 

@@ -13,7 +13,7 @@ from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import Write, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
-from auditor.values.tags import BLENDED, FLIPPED, MIXED
+from auditor.values.tags import BLENDED, FLIPPED, MIXED, MOVED
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class Events:
         self.alone = None if self._cached else self.alone or site
 
     def sees(self, values: Tensor, site: Site, masked: bool = False) -> None:
-        """Note when attention has values of a cache that do not end with the rows that were written.
+        """Note when attention has keys or values of a cache that do not end with the rows that were written.
 
         A mask may hide what is behind these, and cannot show what is not there.
         """
@@ -160,10 +160,11 @@ class Events:
         own = {a for w in self.writes for d in w.storage.shape or () for a in dims.lengths_in(d)}
         for write in self.writes:
             if write.storage.tag in values.tags or values.base is write.storage:
+                missing = write.span.missing_of(values.shape[-2]) if write.span is not None else ""
                 if not masked and dims.lengths_in(values.shape[-2]) <= own:
                     self.stale = self.stale or (site, _AS_MANY)
-                elif values.shape[-2] == write.begin:
-                    self.stale = self.stale or (site, _NONE_OF_THESE)
+                elif missing or MOVED in values.tags:
+                    self.stale = self.stale or (site, missing or _ELSEWHERE)
 
     def kept(self, name: str, site: Site) -> None:
         """Something that was there before `forward` ran is another tensor afterwards."""
@@ -180,7 +181,7 @@ class Events:
 
 
 _AS_MANY = "attention sees as many rows of a cache in every call: some that nothing or a draft was written to"
-_NONE_OF_THESE = "attention sees the rows of a cache up to those of the query, and none of these"
+_ELSEWHERE = "attention sees the rows of a cache in other places than they were written to"
 
 
 def _from_cache(tag: str) -> bool:

@@ -14,7 +14,7 @@ from auditor.torch.keys import at_begin, in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
-from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered, is_none
+from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered, as_dim, is_none
 from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, ROWWISE, TRIANGLE, TURNED, WRAPS
 
 
@@ -68,6 +68,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if BEHIND in tensor.tags:
         made = rows.cut_behind(made, keys, site)
     made = _placed(made, tensor, key)
+    if _beside_written(it, tensor, parts):
+        made.tags = made.tags | {MOVED}
     if GROWN in made.tags and any(isinstance(k, Seq) for k in keys):
         made.tags = made.tags | {MOVED}
     if any(p.cut for p in parts) and site not in made.cuts:
@@ -176,6 +178,19 @@ def _placed(made: Tensor, tensor: Tensor, key: Value) -> Tensor:
             made.tags = made.tags | {ONE_PLACE}
         made = positions.from_zero(made, tensor, at_begin(key))
     return made
+
+
+def _beside_written(it: Interpreter, tensor: Tensor, parts: Sequence[_Part]) -> bool:
+    """Whether rows of a state are taken from a later one than the first, and as far behind those that were written."""
+    for write in it.events.writes if it.events is not None and tensor.base is not None else ():
+        if write.storage is not tensor.base or write.span is None:
+            continue
+        for part in parts:
+            start, stop = (as_dim(b) for b in part.slice.items[:2]) if part.slice is not None else (None, None)
+            behind = dims.sub(stop, write.span.end) if stop is not None else None
+            if isinstance(start, int) and start > 0 and isinstance(behind, int) and behind > 0:
+                return True
+    return False
 
 
 def _has_tensor(bounds: Seq) -> bool:

@@ -29,7 +29,7 @@ class Write:
     `unclear` says why nobody can tell which rows hold what after the write, `blended` why a row that is written
     would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
-    written became what they are, `begin` the first of them.
+    written became what they are, `span` where as many as the query has stand.
     """
 
     storage: Storage
@@ -42,7 +42,7 @@ class Write:
     narrow: str = ""
     spread: bool = False
     made: tuple[Site, ...] = ()
-    begin: dims.Dim | None = None
+    span: written_rows.Span | None = None
 
 
 def write_at(
@@ -79,7 +79,7 @@ def write_at(
     if placed and symbolic:
         narrow = "is written at one position, whatever the length of the query"
     made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
-    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, written_rows.begin(slices))
+    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, written_rows.span(slices))
 
 
 def _stays(key: Value | None, slices: written_rows.Slices) -> bool:

@@ -8,6 +8,8 @@ cache[:, :, end - 1 : end] = k               # one row, of a query of one token
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from auditor import dims
 from auditor.dims import Dim
 from auditor.torch.keys import is_length
@@ -26,9 +28,36 @@ def in_the_same_place(key: Value | None, slices: Slices) -> bool:
     return _counts_rows(key)
 
 
-def begin(slices: Slices) -> Dim | None:
-    """The first of as many rows as the query has."""
-    return next((as_dim(part.items[0]) for part, _, rows in slices if dims.is_query(rows)), None)
+@dataclass(frozen=True, slots=True)
+class Span:
+    """As many rows of a state as the query has: the first of them, and the first one behind them."""
+
+    begin: Dim
+    end: Dim
+
+    def missing_of(self, length: Dim) -> str:
+        """What is wrong with what attention sees of a state up to a length: none of these rows, or some of them."""
+        short, since = dims.sub(self.end, length), dims.sub(length, self.begin)
+        if since == 0:
+            return "attention sees the rows of a cache up to those of the query, and none of these"
+        if isinstance(since, int) and since > 0:
+            return f"attention sees {_rows(since)} of those that the query has written, however many these are"
+        if isinstance(short, int) and short > 0:
+            return f"attention sees {_rows(short)} less of a cache than there are with those that the query has written"
+        return ""
+
+
+def span(slices: Slices) -> Span | None:
+    """Where as many rows as the query has are written."""
+    for part, _, rows in slices:
+        begin = as_dim(part.items[0]) if dims.is_query(rows) else None
+        if begin is not None:
+            return Span(begin, dims.add(begin, rows))
+    return None
+
+
+def _rows(number: int) -> str:
+    return f"{number} row{'' if number == 1 else 's'}"
 
 
 def too_few(slices: Slices) -> str:
@@ -38,7 +67,7 @@ def too_few(slices: Slices) -> str:
             start, stop = (as_dim(b) for b in part.items[:2])
             length = dims.sub(stop, start) if start is not None and stop is not None else None
             if isinstance(length, int) and length >= 0:
-                return f"{length} row{'' if length == 1 else 's'} of a state take the `{rows}` rows of the query"
+                return f"{_rows(length)} of a state take the `{rows}` rows of the query"
     return ""
 
 

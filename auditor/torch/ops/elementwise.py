@@ -95,8 +95,18 @@ _shares = ordered(1, -1, blends=True)
 
 
 def flip(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t = first(args)
     axes = Seq("tuple", args.pos[1:]) if len(args.pos) > 2 else args.get(1, "dims", "dim", "axis")
-    return rows.flipped(same(it, args, site), first(args), axes, site)
+    made = rows.flipped(same(it, args, site), t, axes, site)
+    given = axes.items if isinstance(axes, Seq) else [axes]
+    return tagged(made, MOVED) if any(_holds_rows_along(t, integer(axis)) for axis in given) else made
+
+
+def _holds_rows_along(t: Tensor, axis: int | None) -> bool:
+    """Whether the rows of a state may lie along an axis; the last one has their channels."""
+    if axis is None or t.shape is None or axis in (-1, len(t.shape) - 1):
+        return False
+    return any(tag.startswith("from:") for tag in t.handed_on)
 
 
 def flip_of(axis: int) -> Op:

@@ -21,6 +21,8 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b), a, b, site)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
+    if it.events is not None and site is not None and not isinstance(b.shape[-2:][0], int):
+        it.events.sees(b, site, masked=True)
     return recurrences.computed(it, rows.leaked(it, made, a, b, site))
 
 
@@ -91,8 +93,9 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     if it.events is not None and kept is not None and site is not None:
         it.events.attended(site, dims.is_query(kept[-2]))
     unmasked = v is not None and _sees_all(args.get(3, "attn_mask")) and rows.reads_written(it, v)
-    if causal and unmasked and v is not None and it.events is not None and site is not None:
-        it.events.sees(v, site)
+    for seen in (k, v) if it.events is not None and site is not None else ():
+        if seen is not None:
+            it.events.sees(seen, site, masked=not (causal and unmasked))
     return rows.blended(rows.mixed(made), site, unmasked and not causal)
 
 
