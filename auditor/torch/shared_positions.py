@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from auditor import dims
 from auditor.operators import depends_on_query
 from auditor.torch.positions import NUMBERS, OF, differs, holds_rows, inputs, is_cache, is_rows, of_length
-from auditor.values import NO_FLAGS, Seq, Tensor, Value, altered
+from auditor.values import NO_FLAGS, Num, Seq, Tensor, Value, altered
 from auditor.values.tags import (
     ALIKE,
     COUNTED,
@@ -21,6 +21,7 @@ from auditor.values.tags import (
     SHARED,
     SPAN,
     STANDING,
+    TOKENS,
     TURNED,
 )
 
@@ -48,6 +49,30 @@ def with_number(events: Events | None, made: Tensor, a: Value, b: Value, site: S
         if events is not None and site is not None:
             events.shared.append((site, of_length(Tensor(()), number)))
     return made
+
+
+def relative(made: Tensor, a: Value, b: Value) -> Tensor:
+    """`made` is a difference: of positions and where the call begins, it is the numbers of the rows within the call."""
+    for positions, number in ((a, b), (b, a)):
+        if isinstance(positions, Tensor) and _are_positions(positions) and _is_of_the_call(number):
+            made.tags = made.tags | {COUNTED}
+    return made
+
+
+def _are_positions(t: Tensor) -> bool:
+    """Whether whole numbers go in for each row of the query that are no tokens."""
+    whole = t.dtype.startswith(("int", "uint")) and INPUT in t.tags and TOKENS not in t.tags
+    return whole and t.tags.isdisjoint(ROWWISE) and any(map(is_rows, t.shape or ()))
+
+
+def _is_of_the_call(number: Value) -> bool:
+    """Whether a number says where the rows of a call stand: what they are counted from, or one of their positions.
+
+    A number that goes in by itself may be the same in all calls, as that of the places left empty in front.
+    """
+    if isinstance(number, Tensor):
+        return {ONE, LENGTH} <= number.tags and not inputs(number) and number.dtype.startswith(("int", "uint"))
+    return isinstance(number, Num) and dims.depends_on_query(number.dim)
 
 
 def numbered(events: Events | None, *operands: Value | None) -> None:

@@ -39,6 +39,9 @@ RIGHT = {
     "a range": "torch.arange(start, end)[None]",
     "a range from a start that goes in": "position_ids[:, start : start + 1] + torch.arange(rows)",
     "as other numbers": "position_ids[:, start:].to(torch.int32)",
+    "there and back": "(position_ids[:, start:] - start) + start",
+    "less one": "position_ids[:, start:] - 1",
+    "less a number of the cache": "position_ids[:, start:] - key_cache.shape[2]",
 }
 WRONG = {
     "counted from zero": "torch.arange(rows)[None]",
@@ -49,6 +52,10 @@ WRONG = {
     "the last one for all": "position_ids[:, -1:].expand(-1, rows)",
     "the first of the query for all": "position_ids.narrow(1, start, 1).expand(-1, rows)",
     "filled with the last": "torch.full((1, rows), end - 1)",
+    "less the first of the call": "position_ids[:, start:] - position_ids[:, start : start + 1]",
+    "less where the call begins": "position_ids[:, start:] - start",
+    "less where the call begins, by a function": "torch.sub(position_ids[:, start:], start)",
+    "counted from its last one": "position_ids[:, -1:] - position_ids[:, start:]",
 }
 READS = {
     "all of the cache": "CACHE",

@@ -72,6 +72,7 @@ def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = combine(it, [*args.pos, *(args.kw[k] for k in ("other",) if k in args.kw)], site)
     taken = args.get(1, "other")
     made = rows.cancelled(rows.summed(it, made, site, *args.pos, *args.kw.values()), args.get(0, "input"), taken)
+    made = shared_positions.relative(made, args.get(0, "input") or NONE, taken or NONE)
     return tagged(made, WRAPS) if isinstance(taken, Tensor) and FLOORED in taken.tags else made
 
 
@@ -227,7 +228,7 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         made = rows.compares(made, (a, b))
     elif op in ("+", "-"):
         made = rows.summed(it, made, site, a, b)
-        made = rows.cancelled(made, a, b) if op == "-" else made
+        made = shared_positions.relative(rows.cancelled(made, a, b), a, b) if op == "-" else made
     elif op == "^":
         made = rows.cancelled(made, a, b)
     elif op in ("*", "/"):
