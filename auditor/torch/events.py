@@ -155,16 +155,18 @@ class Events:
 
         A mask may hide what is behind these, and cannot show what is not there.
         """
-        if values.shape is None or len(values.shape) < 2:
+        if self.stale is not None or values.shape is None or len(values.shape) < 2:
             return
-        own = {a for w in self.writes for d in w.storage.shape or () for a in dims.lengths_in(d)}
-        for write in self.writes:
-            if write.storage.tag in values.tags or values.base is write.storage:
-                missing = write.span.missing_of(values.shape[-2]) if write.span is not None else ""
-                if not masked and dims.lengths_in(values.shape[-2]) <= own:
-                    self.stale = self.stale or (site, _AS_MANY)
-                elif missing or MOVED in values.tags:
-                    self.stale = self.stale or (site, missing or _ELSEWHERE)
+        length, base = values.shape[-2], values.base
+        mine = [w for w in self.writes if w.storage is base or (base is None and w.storage.tag in values.tags)]
+        if not masked and mine:
+            own = {a for w in self.writes for d in w.storage.shape or () for a in dims.lengths_in(d)}
+            if dims.lengths_in(length) <= own:
+                self.stale = site, _AS_MANY
+                return
+        missing = next((m for w in mine if w.span is not None and (m := w.span.missing_of(length))), "")
+        if mine and (missing or MOVED in values.tags):
+            self.stale = site, missing or _ELSEWHERE
 
     def kept(self, name: str, site: Site) -> None:
         """Something that was there before `forward` ran is another tensor afterwards."""
