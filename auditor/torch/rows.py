@@ -161,9 +161,13 @@ def multiplied(made: Tensor, a: Tensor, b: Tensor, site: Site | None) -> Tensor:
     if made.shape is not None and len(made.shape) > 1 and is_query(made.shape[-2]) and not is_query(made.shape[-1]):
         made.tags = made.tags | {SCORES}
     alone = a.shape is not None and is_query(a.shape[-1])
-    whole = a.of.shape[-1] if alone and a.of is not None and a.of.shape else 0
-    part = isinstance(whole, dims.Poly) and whole.flexible and not is_query(whole)
-    return blended(mixed(made), site, alone and not part)
+    return blended(mixed(made), site, alone and not is_part(a))
+
+
+def is_part(weights: Tensor) -> bool:
+    """Whether weights are cut out of those for more keys: another part of the attention sees the others."""
+    whole = weights.of.shape[-1] if weights.of is not None and weights.of.shape else 0
+    return isinstance(whole, dims.Poly) and whole.flexible and not is_query(whole)
 
 
 def reads_written(it: Interpreter, t: Tensor) -> bool:

@@ -156,6 +156,14 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
             "y = p[..., :start] @ value_cache[:, :, :start] + p[..., start:] @ v",
         ),
     ),
+    "attention in two parts, split": (
+        instead(
+            ATTENTION,
+            f"p = torch.cat([{PAST}, {NEW}], -1).masked_fill(~mask, -1e9).softmax(-1)",
+            "past, new = p.split([start, rows], -1)",
+            "y = past @ value_cache[:, :, :start] + new @ v",
+        ),
+    ),
     "attention over the cache and the rows behind it": (
         instead(
             ATTENTION,

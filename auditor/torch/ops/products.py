@@ -21,7 +21,7 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b), a, b, site)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
-    if it.events is not None and site is not None and not isinstance(b.shape[-2:][0], int):
+    if it.events is not None and site is not None and not isinstance(b.shape[-2:][0], int) and not rows.is_part(a):
         it.events.sees(b, site, masked=True)
     return recurrences.computed(it, rows.leaked(it, made, a, b, site))
 
