@@ -67,6 +67,14 @@ def shell_words(line: str) -> list[str]:
     return [word.replace("\n", ";") if word.strip(";&|()<>\n") == "" else word for word in lexer]
 
 
+def words_of(line: str) -> list[str]:
+    """The words of a line for the shell (see `shell_words`); none of one with an open quote, which starts nothing."""
+    try:
+        return shell_words(line)
+    except ValueError:
+        return []
+
+
 def launches(words: Sequence[str], folder: str = "") -> Iterator[Launch]:
     """What the commands of a line start, each in its folder; nothing for those that start nothing that can be named."""
     for operator, group in itertools.groupby(words, lambda word: _OPERATOR.match(word) is not None):
@@ -74,18 +82,11 @@ def launches(words: Sequence[str], folder: str = "") -> Iterator[Launch]:
         if len(command) == 2 and command[0] in ("cd", "pushd"):
             folder = posixpath.join(folder, command[1])
         elif command and _SHELL.match(command[0]) and command[1:2] and _COMMAND.match(command[1]):
-            yield from launches(_split(" ".join(command[2:3])), folder)
+            yield from launches(words_of(" ".join(command[2:3])), folder)
         else:
             found = _launch(command)
             if found is not None:
                 yield replace(found, folder=folder)
-
-
-def _split(line: str) -> list[str]:
-    try:
-        return shell_words(line)
-    except ValueError:
-        return []
 
 
 def _without_redirections(words: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
 from auditor.handlers import itself, leaves, nothing
 from auditor.interpreter import ExitSignal, Handler, Interpreter
-from auditor.launches import shell_words
+from auditor.launches import words_of
 from auditor.loader import FILE_PREFIX
 from auditor.places import Site, here
 from auditor.stdlib.options.parsing import command_line
@@ -38,10 +38,7 @@ def _start(it: Interpreter, words: list[str], site: Site | None, folder: Value |
 def _words(it: Interpreter, given: Value | None, site: Site | None) -> list[str]:
     line = text_of(given) if given is not None else None
     if line is not None:
-        try:
-            return shell_words(line)
-        except ValueError:
-            return []
+        return words_of(line)
     return (
         [format_value(i, "", None) for i in iterate(it, given, site).items] if isinstance(given, Seq) and site else []
     )

@@ -13,7 +13,7 @@ from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import Write, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
-from auditor.values.tags import BLENDED, FLIPPED, MIXED, MOVED
+from auditor.values.tags import BLENDED, FLIPPED, FROM, MIXED, MOVED
 
 
 @dataclass(slots=True)
@@ -187,5 +187,4 @@ _ELSEWHERE = "attention sees the rows of a cache in other places than they were 
 
 
 def _from_cache(tag: str) -> bool:
-    kind, colon, name = tag.partition(":")
-    return bool(colon) and kind == "from" and role_by_name(name).is_kv
+    return tag.startswith(FROM) and role_by_name(tag.removeprefix(FROM)).is_kv

@@ -21,10 +21,10 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.roles import role_by_name, words
 from auditor.values import NO_FLAGS, Num, Seq, Tensor, Unknown, Value
-from auditor.values.tags import COUNTED, HANDED_ON, INPUT, LENGTH, LOOKED, ONE, ROWWISE, SPAN, TOKENS
+from auditor.values.tags import COUNTED, FROM, HANDED_ON, INPUT, LENGTH, LOOKED, ONE, ROWWISE, SPAN, TOKENS
 
-OF, _FROM = "at:", "from:"
-"""How the tags of an input that is one number, and of a state, begin."""
+OF = "at:"
+"""How the tag of an input that is one number begins."""
 NUMBERS = ("int", "uint", "bool")
 _PLACES = frozenset({"pos", "position", "positions"})
 _ANGLES = frozenset({"cos", "sin", "rope", "rotary"})
@@ -133,7 +133,7 @@ def inputs(t: Tensor) -> frozenset[str]:
 def is_cache(t: Tensor) -> bool:
     """Whether a tensor is, or comes out of, a cache by its name."""
     held = [t.base.name] if t.base is not None else []
-    held += [tag.removeprefix(_FROM) for tag in t.tags if tag.startswith(_FROM)]
+    held += [tag.removeprefix(FROM) for tag in t.tags if tag.startswith(FROM)]
     return any(role_by_name(name).is_kv for name in held)
 
 

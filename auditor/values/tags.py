@@ -40,6 +40,8 @@ def sites(tags: Iterable[str]) -> list[Site]:
 
 # where the values come from
 
+FROM = "from:"
+"""Computed from the storage whose name stands behind it."""
 INPUT = "input"
 """Computed from an input of the graph."""
 TOKENS = "tokens"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from auditor.dims import Dim
 from auditor.values.base import NO_FLAGS, Value, serial
-from auditor.values.tags import LEARNED
+from auditor.values.tags import FROM, LEARNED
 from auditor.values.unknown import Unknown
 
 if TYPE_CHECKING:
@@ -78,4 +78,4 @@ class Storage:
 
     @property
     def tag(self) -> str:
-        return f"from:{self.name}"
+        return FROM + self.name

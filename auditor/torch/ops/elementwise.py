@@ -13,7 +13,7 @@ from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
 from auditor.values import NO_FLAGS, Args, Const, Seq, Tensor, Value
-from auditor.values.tags import ALIKE, FLOORED, MOVED, TRIANGLE, TURNED, UNMASKED, WRAPS
+from auditor.values.tags import ALIKE, FLOORED, FROM, MOVED, TRIANGLE, TURNED, UNMASKED, WRAPS
 
 _TensorOp = Callable[[Interpreter, Args, "Site | None"], Tensor]
 
@@ -106,7 +106,7 @@ def _holds_rows_along(t: Tensor, axis: int | None) -> bool:
     """Whether the rows of a state may lie along an axis; the last one has their channels."""
     if axis is None or t.shape is None or axis in (-1, len(t.shape) - 1):
         return False
-    return any(tag.startswith("from:") for tag in t.handed_on)
+    return any(tag.startswith(FROM) for tag in t.handed_on)
 
 
 def flip_of(axis: int) -> Op:
