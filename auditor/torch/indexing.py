@@ -70,7 +70,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if BEHIND in tensor.tags:
         made = rows.cut_behind(made, keys, site)
     made = _placed(made, tensor, key, parts)
-    if _beside_written(it, tensor, parts):
+    if _beside_written(it, tensor, parts) or _in_other_order(tensor, parts):
         made.tags = made.tags | {MOVED}
     if GROWN in made.tags and any(isinstance(k, Seq) for k in keys):
         made.tags = made.tags | {MOVED}
@@ -222,6 +222,11 @@ def _beside_written(it: Interpreter, tensor: Tensor, parts: Sequence[_Part]) -> 
             if isinstance(start, int) and start > 0 and isinstance(behind, int) and behind > 0:
                 return True
     return False
+
+
+def _in_other_order(tensor: Tensor, parts: Sequence[_Part]) -> bool:
+    keys = [p.key for p in parts if p.key is not None]
+    return bool(keys) and any(progressions.moves_rows(tensor, p.at, p.key, keys) for p in parts)
 
 
 def _has_tensor(bounds: Seq) -> bool:

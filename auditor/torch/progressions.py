@@ -8,11 +8,13 @@ positions = positions.flip(0)                 # the rows of the query in reverse
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from auditor import dims
-from auditor.dims import Dim
+from auditor.dims import Dim, Poly
 from auditor.torch.row_places import is_behind, is_usual
 from auditor.values import Pick, Tensor, Value, as_dim
-from auditor.values.tags import COUNTED, INPUT, LOOKED, ONE, TURNED, Begins
+from auditor.values.tags import COUNTED, FLOORED, FROM, INPUT, LOOKED, ONE, TURNED, WRAPS, Begins
 
 
 def numbers(t: Value | None) -> Pick | None:
@@ -160,6 +162,22 @@ def cut(made: Tensor, t: Tensor, axis: int, start: Dim | None, step: int = 1) ->
         if rows is not None and rows not in t.shape and not is_usual(start, step, rows):
             made.tags = made.tags | {COUNTED, LOOKED, Begins.of(start, step)}
     return made
+
+
+def moves_rows(t: Tensor, axis: int, index: Value | None, others: Iterable[Value | None] = ()) -> bool:
+    """Whether an index takes rows of a state along an axis in another order than they have, or some of them twice.
+
+    Rows lie where a length that differs between calls says how many. A remainder makes up for what was rounded.
+    """
+    if not isinstance(index, Tensor) or index.shape is None or t.shape is None:
+        return False
+    if not any(isinstance(d, Poly) and d.flexible for d in (t.shape[axis], *index.shape)):
+        return False
+    if not any(tag.startswith(FROM) for tag in t.handed_on):
+        return False
+    if index.pick is not None and index.pick.what == "numbers":
+        return index.pick.step != 1
+    return FLOORED in index.tags and not any(isinstance(o, Tensor) and WRAPS in o.tags for o in (index, *others))
 
 
 def is_table(t: Tensor) -> bool:

@@ -106,14 +106,14 @@ def _flipped(made: Tensor, t: Tensor, axes: Value | None, site: Site | None) -> 
     if progressions.numbers(t) is not None:
         return progressions.reversed_(made, t) if any(_is_long(t, axis) for axis in given) else made
     made = rows.flipped(made, t, axes, site)
-    return tagged(made, MOVED) if any(_holds_rows_along(t, axis) for axis in given) else made
+    return tagged(made, MOVED) if any(holds_rows_along(t, axis) for axis in given) else made
 
 
 def _is_long(t: Tensor, axis: int | None) -> bool:
     return axis is not None and t.shape is not None and -len(t.shape) <= axis < len(t.shape) and t.shape[axis] != 1
 
 
-def _holds_rows_along(t: Tensor, axis: int | None) -> bool:
+def holds_rows_along(t: Tensor, axis: int | None) -> bool:
     """Whether the rows of a state may lie along an axis; the last one has their channels."""
     if axis is None or t.shape is None or axis in (-1, len(t.shape) - 1):
         return False

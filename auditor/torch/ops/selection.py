@@ -16,7 +16,7 @@ from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, altered, number
-from auditor.values.tags import ONE_PLACE, WRAPS
+from auditor.values.tags import MOVED, ONE_PLACE, WRAPS
 
 
 def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -70,9 +70,17 @@ def index_select(it: Interpreter, args: Args, site: Site | None) -> Value:
     count = index.shape[0] if index.shape else 1
     made = positions.looked_up(result(shapes.replace(t.shape, axis, count), t, index))
     made = progressions.picked(made, t, index)
+    made = _in_order(made, t, axis, index)
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(count) and site is not None:
         made.cuts = (*made.cuts, site)
     return rows.along(it, made, t, Const(axis), site=site)
+
+
+def _in_order(made: Tensor, t: Tensor, axis: int | None, index: Tensor) -> Tensor:
+    """`made`, taken along an axis: marked when rows of a state are not in the order that they have in it."""
+    if axis is None or t.shape is None:
+        return made
+    return tagged(made, MOVED) if progressions.moves_rows(t, shapes.normal(axis, len(t.shape)), index) else made
 
 
 def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -80,6 +88,7 @@ def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
     if index is None or index.shape is None:
         return unknown_tensor("gather() with an index that is not known", site, t)
     made = progressions.picked(positions.looked_up(result(index.shape, t, index)), t, index)
+    made = _in_order(made, t, integer(args.get(1, "dim")), index)
     made.dtype = t.dtype
     if t.shape is not None and any(
         dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)
