@@ -30,8 +30,9 @@ class Events:
     and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
     of it was looked up. `last_rows` are the unknown values that are one row of another, with where it was taken,
     `row_axes` those whose rows lie along a known axis. `shared` is where single numbers met all rows of the query, and
-    `placing` the tags of those that say where rows lie (see `torch/positions.py`). `unwritten` are the tags and shapes
-    of states that `forward` has not written yet, `renewed` those by name that it has computed anew from what they held.
+    `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
+    may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
+    has computed anew from what they held.
     """
 
     example: Example | None = None
@@ -51,6 +52,7 @@ class Events:
     row_axes: dict[int, tuple[Value, int]] = field(default_factory=dict)
     shared: list[tuple[Site, Tensor]] = field(default_factory=list)
     placing: set[str] = field(default_factory=set)
+    held: list[Shape] = field(default_factory=list)
     unwritten: dict[str, Shape] = field(default_factory=dict)
     renewed: dict[str, Site] = field(default_factory=dict)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)

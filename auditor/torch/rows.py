@@ -300,7 +300,7 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
             marks = marks | {mark}
     for each in {id(x): x for x in (whole, t)}.values():
         each.tags = (each.tags - {SCORES, ACROSS, ALIKE, FIRST_KEYS}) | marks
-        each.data, each.numbers = None, ()
+        each.data, each.numbers, each.pick = None, (), None
 
 
 def parts(value: Value) -> list[Tensor]:

@@ -79,7 +79,7 @@ def write_at(
     if placed and symbolic:
         narrow = "is written at one position, whatever the length of the query"
     made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
-    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, written_rows.span(slices))
+    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, written_rows.span(key, slices))
 
 
 def _stays(key: Value | None, slices: written_rows.Slices) -> bool:
