@@ -204,8 +204,11 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     assert value.shape is not None
     width = value.shape[-1]
     label = set(words(name))
-    vocabulary = "vocab" in str(width).lower()
-    if isinstance(width, dims.Poly) and "labels" in words(str(width)):
+    said = {"vocab" in str(way).lower() for way in dims.alternatives(width)}
+    if len(said) == 2:
+        return None
+    vocabulary = said == {True}
+    if isinstance(width, dims.Poly) and ("labels" in words(str(width)) or dims.depends_on_query(width)):
         return False
     if isinstance(width, int) and width <= _FEWEST:
         return False

@@ -13,7 +13,7 @@ from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import Write, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
-from auditor.values.tags import BLENDED, FLIPPED, FROM, MIXED, MOVED
+from auditor.values.tags import BLENDED, COPY, FLIPPED, FROM, MIXED, MOVED
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Events:
     `row_axes` those whose rows lie along a known axis. `shared` is where single numbers met all rows of the query, and
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
     may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
-    has computed anew from what they held.
+    has computed anew from what they held, `copied` those by their tags of which it has written a copy.
     """
 
     example: Example | None = None
@@ -55,6 +55,7 @@ class Events:
     held: list[Shape] = field(default_factory=list)
     unwritten: dict[str, Shape] = field(default_factory=dict)
     renewed: dict[str, Site] = field(default_factory=dict)
+    copied: dict[str, Site] = field(default_factory=dict)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
@@ -85,6 +86,9 @@ class Events:
         """`target` (a view of a storage) is written in place, at `key` when it is an item assignment."""
         base = target.base or self._storage(target)
         if base is None:
+            tags = root(target).tags
+            if COPY in tags:
+                self.copied.update({tag: site for tag in tags if tag.startswith(FROM)})
             return
         if target.base is None:
             self.writes.append(Write(base, site, wraps=False, whole=True))
@@ -166,7 +170,7 @@ class Events:
             if dims.lengths_in(length) <= own:
                 self.stale = site, _AS_MANY
                 return
-        missing = next((m for w in mine if w.span is not None and (m := w.span.missing_of(length))), "")
+        missing = next((m for w in mine if w.span is not None and (m := w.span.missing_of(length, not masked))), "")
         if mine and (missing or MOVED in values.tags):
             self.stale = site, missing or _ELSEWHERE
 

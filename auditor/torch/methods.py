@@ -26,7 +26,7 @@ from auditor.torch.tensors import unknown_tensor
 from auditor.values import Args, Const, Native, Seq, Unknown, Value
 
 _SAME = """
-abs absolute neg negative sign threshold dropout nan_to_num
+neg negative sign threshold dropout nan_to_num
 logical_not bitwise_not isnan isinf isfinite type_as renorm sgn
 positive deg2rad diag_embed tanhshrink special_expit real imag conj angle
 """
@@ -53,6 +53,7 @@ mean amax amin prod std var norm any all logsumexp nanmean linalg_norm
 
 OPS: dict[str, Op] = {
     **dict.fromkeys(_SAME.split(), elementwise.same),
+    **dict.fromkeys(("abs", "absolute"), elementwise.bent),
     **dict.fromkeys(_ACTIVATIONS.split(), elementwise.activated),
     **dict.fromkeys(_VIEWS.split(), conversions.view_of),
     **dict.fromkeys(_BROADCAST.split(), arithmetic.broadcasting),

@@ -1,4 +1,4 @@
-"""Whole numbers that go up by as much from row to row, and whether they say where the rows of a call stand.
+"""Whole numbers that go up by as much from row to row of a query, or along any axis.
 
 positions = torch.arange(rows) + begin        # begin, begin + 1, ...: right where the call begins there
 positions = torch.arange(rows) + end          # a step too far, by as many rows as the query has
@@ -178,6 +178,18 @@ def moves_rows(t: Tensor, axis: int, index: Value | None, others: Iterable[Value
     if index.pick is not None and index.pick.what == "numbers":
         return index.pick.step != 1
     return FLOORED in index.tags and not any(isinstance(o, Tensor) and WRAPS in o.tags for o in (index, *others))
+
+
+def is_known(index: Value | None) -> bool:
+    """Whether an index has numbers for each row of the query, which are known."""
+    p = numbers(index)
+    return p is not None and dims.is_query(_length(index)) if index is not None else False
+
+
+def is_each(index: Value | None, length: Dim) -> bool:
+    """Whether an index has the number of each place along an axis, one after another."""
+    p = numbers(index)
+    return p is not None and p.begin == 0 and p.step == 1 and index is not None and _length(index) == length
 
 
 def is_table(t: Tensor) -> bool:

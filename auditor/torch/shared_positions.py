@@ -124,7 +124,8 @@ def _turns(t: Tensor) -> bool:
     """Whether a tensor that is `ONE` changes each row by its position; a slope for each key changes none of them."""
     last = t.shape[-1] if t.shape else 1
     keys = isinstance(last, dims.Poly) and last.flexible
-    return not t.dtype.startswith(NUMBERS) and (not keys or not t.tags.isdisjoint((LOOKED, TURNED)))
+    turns = COUNTED in t.tags or not t.dtype.startswith(NUMBERS)
+    return turns and (not keys or not t.tags.isdisjoint((LOOKED, TURNED)))
 
 
 def compared(made: Tensor, operands: Iterable[Value]) -> Tensor:
