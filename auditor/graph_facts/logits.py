@@ -131,9 +131,11 @@ def _logits_of(
     if alone is not None and rows.value is Logits.ALL and not has_one_row(q):
         reason = "attention sees the rows of the query only, and none that the cache holds"
         return Fact.unknown(reason, *places, alone.place(), flags=flags)
-    stale = outcome.events.stale
+    stale, unread = outcome.events.stale, outcome.events.unread
     if stale is not None and rows.value is Logits.ALL:
         return Fact.unknown(stale[1], *places, stale[0].place("attention is here"), flags=flags)
+    if unread is not None and rows.value is Logits.ALL:
+        return Fact.unknown(unread[1], *places, unread[0].place("written here"), flags=flags)
     shared = shared_positions.found(outcome.events) if SHARED in value.tags else None
     return rows if shared is None or rows.value is not Logits.ALL else _of_one_position(d, rows, *shared, q)
 

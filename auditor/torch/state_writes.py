@@ -127,15 +127,18 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
     parts = key.items if isinstance(key, Seq) and key.kind == "tuple" else [key]
     if isinstance(value, (Const, Num)) and (whole or any(map(_from_the_first, parts))):
         return "is filled with a number by every call"
-    unread = value.reason if isinstance(value, Tensor) and value.shape is None else value
-    if isinstance(unread, Unknown) and unread.kind not in ("int", "float", "bool", "data"):
-        return f"takes what nobody could read: {unread.reason}"
     if not isinstance(value, Tensor) or whole:
         return ""
     assert target.base is not None
     if value.base is target.base or (COPY in value.tags and target.base.tag in value.tags):
         return "is written in part from itself"
     return ""
+
+
+def unread_value(value: Value | None) -> Unknown | None:
+    """Why what is written is not known; a number, or what a file holds, is known well enough."""
+    found = value.reason if isinstance(value, Tensor) and value.shape is None else value
+    return found if isinstance(found, Unknown) and found.kind not in ("int", "float", "bool", "data") else None
 
 
 def _from_the_first(part: Value | None) -> bool:

@@ -35,11 +35,13 @@ class Span:
     begin: Dim
     end: Dim
 
-    def missing_of(self, length: Dim, exact: bool) -> str:
-        """What is wrong with what attention sees of a state up to a length: none of these rows, or some of them.
+    def ends_at(self, length: Dim) -> bool:
+        """Whether as many rows as a length says end with these."""
+        rows = dims.sub(self.end, self.begin)
+        return any(dims.add(begin, rows) == length for begin in dims.options(self.begin))
 
-        `exact`: no mask says which rows it sees, so that these have to be the last.
-        """
+    def missing_of(self, length: Dim) -> str:
+        """What is wrong with what attention sees of a state up to a length: none of these rows, or some of them."""
         short, since = dims.sub(self.end, length), dims.sub(length, self.begin)
         if since == 0:
             return "attention sees the rows of a cache up to those of the query, and none of these"
@@ -47,9 +49,6 @@ class Span:
             return f"attention sees {_rows(since)} of those that the query has written, however many these are"
         if isinstance(short, int) and short > 0:
             return f"attention sees {_rows(short)} less of a cache than there are with those that the query has written"
-        rows = dims.sub(self.end, self.begin)
-        if exact and all(dims.add(begin, rows) != length for begin in dims.options(self.begin)):
-            return "attention without a mask sees other rows of a cache than those up to the last of the query"
         return ""
 
 
