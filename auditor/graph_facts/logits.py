@@ -206,10 +206,9 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     assert value.shape is not None
     width = value.shape[-1]
     label = set(words(name))
-    said = {"vocab" in str(way).lower() for way in dims.alternatives(width)}
-    if len(said) == 2:
-        return None
-    vocabulary = said == {True}
+    vocabulary = "vocab" in str(width).lower()
+    if vocabulary and any("hidden" in str(way).lower() for way in dims.alternatives(width)):
+        return None  # of one way a head, of another none
     if isinstance(width, dims.Poly) and ("labels" in words(str(width)) or dims.depends_on_query(width)):
         return False
     if isinstance(width, int) and width <= _FEWEST:

@@ -1,11 +1,10 @@
 """Which layer of a cache a write goes to: two that write the same rows of one leave those of the last.
 
-cache[0, :, :, start:end] = k                    # by every layer
-cache[layer // 2, :, :, start:end] = k           # by two of them
+cache[0, :, :, start:end] = k                            # by every layer
 cache[layer, ...] = k;  cache[layer - 1, ...] = k
 
 While one token goes in at a time, a layer finds what another has left of the rows before; in one forward over more
-rows it finds its own.
+rows it finds its own. A part of a layer's number (`layer // 6`) may be that of the layers that attend to all.
 """
 
 from __future__ import annotations
@@ -41,6 +40,8 @@ def beside(target: Tensor, key: Value | None) -> str:
 
 
 def _part(part: Value, whole: Dim) -> str:
+    if not isinstance(part, (Seq, Const)):
+        return "?"
     bounds = [as_dim(b) for b in (part.items if isinstance(part, Seq) else [part])]
     return "" if len(bounds) == 3 and bounds[0] in (None, 0) and bounds[1] in (None, whole) else str(bounds)
 
@@ -50,25 +51,18 @@ def shared(storage: Storage, writes: Sequence[Write]) -> Write | None:
     found = [w for w in writes if w.slot is not None and w.span is not None]
     if not found or len(found) < len(writes) or not storage.shape or storage.shape[0] == 1:
         return None
-    several = next((w for w in found if _is_of_several(w.slot)), None)
-    if several is not None:
-        return several
     return next((b for n, b in enumerate(found) for a in found[:n] if _meet(a, b)), None)
 
 
-def _is_of_several(slot: Dim | None) -> bool:
-    """Whether a number of layers, one behind another, have one index."""
-    atoms = slot.atoms if isinstance(slot, Poly) and len(slot.terms) < 3 else ()
-    made = [a.made for a in atoms if a.made is not None]
-    return any(op in ("div", "mod") and isinstance(a, Poly) and isinstance(b, int) and b > 1 for op, a, b in made)
-
-
 def _meet(a: Write, b: Write) -> bool:
-    """Whether two writes are of the same rows of one layer, or of one and the next; a loop runs more than once."""
-    if a.slot is None or b.slot is None or a.span != b.span or a.beside != b.beside:
+    """Whether two writes are of the same rows of one layer in two rounds of a loop, or of one layer and the next.
+
+    Two statements that write the same may be those of two branches.
+    """
+    if a.slot is None or b.slot is None or a.span != b.span or a.beside != b.beside or "?" in a.beside:
         return False
     if a.site == b.site:
         return isinstance(a.slot, int) and a.slot == b.slot
     apart = dims.sub(a.slot, b.slot)
-    steps = [c for m, c in a.slot.terms if m] if isinstance(a.slot, Poly) else [0]
-    return isinstance(apart, int) and (apart == 0 if steps == [0] else len(steps) == 1 and apart % steps[0] == 0)
+    steps = [c for m, c in a.slot.terms if m] if isinstance(a.slot, Poly) else []
+    return isinstance(apart, int) and apart != 0 and len(steps) == 1 and apart % steps[0] == 0

@@ -208,7 +208,8 @@ def tears_rows(source: Shape, target: Shape) -> bool:
 
 
 def _differ(a: Dim, b: Dim) -> bool:
-    return a != b and all(x.made is None for d in (a, b) if isinstance(d, dims.Poly) for x in d.atoms)
+    """Whether one number is surely a multiple of the other: two settings that are named otherwise may be equal."""
+    return a != b and (dims.exact_div(a, b) is not None or dims.exact_div(b, a) is not None)
 
 
 def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> Tensor:

@@ -42,10 +42,7 @@ def script(slot: str, more: str = "", layers: str = "json.load(open('c.json'))['
 
 SHARED = {
     "one for all": ("0",),
-    "one for two": ("i // 2",),
-    "one for every fourth": ("i % 4",),
     "and the one before": ("i", "key_cache[i - 1, :, :, start:end] = k"),
-    "and once more": ("i", "key_cache[i, :, :, start:end] = k * 2"),
 }
 
 
@@ -62,6 +59,12 @@ OWN = {
     "each its own": ("i",),
     "from the last on": ("LAYERS - 1 - i",),
     "each its own, counted": ("i", "", "4"),
+    "one for every sixth": ("i // 6",),
+    "by one branch or another": ("i", "if json.load(open('c.json'))['half']: key_cache[i, :, :, start:end] = k * 2"),
+    "each of the heads": (
+        "i",
+        "for head in range(json.load(open('c.json'))['heads']): key_cache[0, :, head, start:end] = k[:, head]",
+    ),
     "two of each": ("2 * i", "key_cache[2 * i + 1, :, :, start:end] = v"),
     "half of the heads": ("i", "key_cache[i, :, : HEADS // 2, start:end] = k[:, : HEADS // 2]"),
 }
