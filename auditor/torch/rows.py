@@ -27,6 +27,7 @@ from auditor.values.tags import (
     BEHIND,
     BLENDED,
     COPY,
+    COUNTED,
     FIRST_KEYS,
     FLIPPED,
     FLOORED,
@@ -79,10 +80,11 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
     made.tags = made.tags - {MASK, LEARNED} | {JUDGED} if computed else made.tags - {LEARNED} | {MASK}
+    counted = [t for t in tensors if COUNTED in t.tags]
+    first = bool(counted) and _has_keys(made) and any(row_places.hide_nothing(t, made.shape or ()) for t in counted)
     if SHARED in made.tags or not made.tags.isdisjoint(ROWWISE):
-        first = any(map(row_places.from_a_fixed_row, tensors)) and _has_keys(made)
         made = shared_positions.compared(made, tensors)
-        made.tags = made.tags | {FIRST_KEYS} if first else made.tags
+    made.tags = made.tags | {FIRST_KEYS} if first else made.tags
     return coarse(made) if FLOORED in made.tags else made
 
 

@@ -51,6 +51,7 @@ WRONG = {
     "the last one": "position_ids[:, -1:]",
     "the last one for all": "position_ids[:, -1:].expand(-1, rows)",
     "the first of the query for all": "position_ids.narrow(1, start, 1).expand(-1, rows)",
+    "filled with one number": "torch.zeros(1, rows, dtype=torch.int32)",
     "filled with the last": "torch.full((1, rows), end - 1)",
     "less the first of the call": "position_ids[:, start:] - position_ids[:, start : start + 1]",
     "less where the call begins": "position_ids[:, start:] - start",
