@@ -176,14 +176,21 @@ _HIDDEN_NAMES = {"hidden", "embed", "embeds", "embeddings", "features", "feat", 
 
 def _of_embeddings(module: Value, width: dims.Dim) -> set[bool]:
     """What the embeddings say of a width: a vocabulary (True), hidden states, whatever their name (False), or both."""
-    found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
+    found = _embeddings(module)
     kinds = {True: "num_embeddings", False: "embedding_dim"}
-    return {kind for kind, name in kinds.items() if any(attribute(m, name) == width for m in found)}
+    ways = set(dims.alternatives(width))
+    return {kind for kind, name in kinds.items() if any(attribute(m, name) in ways for m in found)}
+
+
+def _embeddings(module: Value) -> list[Instance]:
+    """The embeddings of a module, or of those that it may be."""
+    ways = module.options if isinstance(module, Union) else (module,)
+    return [m for way in ways if isinstance(way, Instance) for _, m in walk(way) if EMBEDDING in mro(m.cls)]
 
 
 def _is_largest_table(module: Value, width: dims.Dim) -> bool:
     """Whether no table of embeddings has more rows than `width`: positions have one, too, which is no vocabulary."""
-    found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
+    found = _embeddings(module)
     counts = [attribute(m, "num_embeddings") for m in found]
     return all(c == width or (isinstance(c, int) and isinstance(width, int) and c < width) for c in counts)
 
@@ -207,8 +214,6 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     width = value.shape[-1]
     label = set(words(name))
     vocabulary = "vocab" in str(width).lower()
-    if vocabulary and any("hidden" in str(way).lower() for way in dims.alternatives(width)):
-        return None  # of one way a head, of another none
     if isinstance(width, dims.Poly) and ("labels" in words(str(width)) or dims.depends_on_query(width)):
         return False
     if isinstance(width, int) and width <= _FEWEST:

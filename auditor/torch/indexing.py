@@ -242,6 +242,8 @@ def _is_elsewhere(it: Interpreter, tensor: Tensor, parts: Sequence[_Part]) -> bo
             start, step = (as_dim(p.slice.items[n]) for n in (0, 2))
             if read_rows.are_elsewhere(it, tensor, p.at, start or 0, step if isinstance(step, int) else 1):
                 return True
+        elif isinstance(p.key, Tensor) and read_rows.are_further_on(it, tensor, p.at, p.key):
+            return True
     return False
 
 

@@ -111,7 +111,7 @@ def bounded(made: Tensor, t: Tensor, least: Value | None, most: Value | None) ->
             return progression(made, value, 0)
         if isinstance(value, int) or (isinstance(spare, int) and spare >= 0):
             continue
-        if isinstance(free, int) or isinstance(spare, int) or is_behind(value, _length(t)):
+        if isinstance(free, int) or dims.less(spare, 0) or is_behind(value, _length(t)):
             return progression(made, p.begin, None)
     return progression(made, p.begin, p.step)
 
@@ -177,7 +177,8 @@ def moves_rows(t: Tensor, axis: int, index: Value | None, others: Iterable[Value
         return False
     if index.pick is not None and index.pick.what == "numbers":
         return index.pick.step != 1
-    return FLOORED in index.tags and not any(isinstance(o, Tensor) and WRAPS in o.tags for o in (index, *others))
+    made = {FLOORED, WRAPS} & frozenset().union(*(o.tags for o in (index, *others) if isinstance(o, Tensor)))
+    return len(made) == 1 and not made.isdisjoint(index.tags)
 
 
 def is_known(index: Value | None) -> bool:

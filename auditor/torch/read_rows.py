@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from auditor import dims
 from auditor.dims import Dim, Poly
 from auditor.interpreter import Interpreter
+from auditor.torch import progressions
 from auditor.torch.written_rows import Span
 from auditor.values import Tensor
 
@@ -33,6 +34,16 @@ def are_elsewhere(it: Interpreter, t: Tensor, axis: int, start: Dim, step: int =
         if _lies_along(t, axis, span) and (step != 1 or any(_depends(span, s) for s in dims.options(start))):
             return True
     return False
+
+
+def are_further_on(it: Interpreter, t: Tensor, axis: int, index: Tensor) -> bool:
+    """Whether numbers that go up one by one, but not from 0 on, take rows of a cache: see `are_elsewhere`."""
+    at = progressions.numbers(index)
+    if at is None or at.step != 1 or at.begin == 0 or t.shape is None:
+        return False
+    end = dims.add(at.begin, dims.product(index.shape or ()))
+    behind = [dims.sub(end, span.end) for span in _spans(it, t) if _lies_along(t, axis, span)]
+    return any(isinstance(d, int) and d > 0 for d in behind) or are_elsewhere(it, t, axis, at.begin)
 
 
 def _depends(span: Span, start: Dim) -> bool:
