@@ -48,7 +48,7 @@ hypot copysign rsub xlogy where_ __and__ __or__
 _SCATTER = "scatter index_fill index_copy slice_scatter select_scatter index_put"
 _ACCUMULATE = "scatter_add index_add"
 _REDUCE = """
-mean amax amin prod std var norm any all logsumexp nanmean linalg_norm
+mean prod std var norm any all logsumexp nanmean linalg_norm
 """
 
 OPS: dict[str, Op] = {
@@ -107,7 +107,11 @@ OPS: dict[str, Op] = {
     "subtract": arithmetic.subtracted,
     "fmod": arithmetic.modulo,
     "where": arithmetic.where,
-    **dict.fromkeys(("max", "min", "median", "nanmedian"), reductions.extremum),
+    **dict.fromkeys(("median", "nanmedian"), reductions.extremum),
+    "max": reductions.bound(reductions.extremum, True),
+    "min": reductions.bound(reductions.extremum, False),
+    "amax": reductions.bound(reductions.reduction, True),
+    "amin": reductions.bound(reductions.reduction, False),
     "aminmax": reductions.extrema,
     "fake_quantize_per_tensor_affine": arithmetic.quantized,
     "argmax": reductions.argmax,

@@ -124,6 +124,14 @@ def reversed_(made: Tensor, t: Tensor) -> Tensor:
     return progression(made, dims.add(p.begin, dims.mul(p.step, dims.sub(_length(t), 1))), -p.step)
 
 
+def end(made: Tensor, t: Tensor, last: bool) -> Tensor:
+    """`made` is the largest, or the least, of the numbers of `t`."""
+    p = numbers(t)
+    if p is None or p.step is None or p.step < 0 or any(d != 1 for d in made.shape or ()):
+        return made
+    return progression(made, dims.add(p.begin, dims.mul(p.step, dims.sub(_length(t), 1))) if last else p.begin, 0)
+
+
 def sorted_(made: Tensor, t: Tensor, descending: bool) -> Tensor:
     """`made` are the numbers of `t` by their size."""
     p = numbers(t)

@@ -11,7 +11,7 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import read_rows, rows, shapes, shared_positions, vectors
+from auditor.torch import progressions, read_rows, rows, shapes, shared_positions, vectors
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import is_layer
@@ -134,4 +134,6 @@ def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
     moved = any(dims.depends_on_query(t.shape[axis]) and (before, behind) != (0, 0) for axis, before, behind in sides)
     if any(before != 0 and read_rows.has_rows(it, t, axis) for axis, before, _ in sides):
         made = tagged(made, MOVED)
+    if t.pick is not None:
+        made = progressions.disordered(made, t)
     return rows.spread_out(rows.other(it, made, moved, site), t)

@@ -6,9 +6,9 @@ from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, read_rows, rows, shapes
+from auditor.torch import positions, progressions, read_rows, rows, shapes
 from auditor.torch.ops.arithmetic import combine
-from auditor.torch.ops.op import first
+from auditor.torch.ops.op import Op, first
 from auditor.torch.pairs import named_pair
 from auditor.torch.tensors import as_tensor, dtype_of, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given
@@ -34,6 +34,17 @@ def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if axes is None:
         return made
     return named_pair(made, tagged(altered(made, dtype="int64"), ARGMAX), ("values", "indices"))
+
+
+def bound(op: Op, last: bool) -> Op:
+    """`max` and `min`: the last, or the first, of numbers that go up."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        made = op(it, args, site)
+        several = len(args.pos) > 1 and isinstance(args.pos[1], Tensor)
+        return progressions.end(made, first(args), last) if isinstance(made, Tensor) and not several else made
+
+    return run
 
 
 def extrema(it: Interpreter, args: Args, site: Site | None) -> Value:
