@@ -10,10 +10,10 @@ from auditor.roles import role_by_name
 from auditor.torch import recurrences, shared_positions, tracing, written_rows
 from auditor.torch.rows import root
 from auditor.torch.shapes import Shape
-from auditor.torch.state_writes import Write, write_at, writes_all
+from auditor.torch.state_writes import Write, unread_value, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
-from auditor.values.tags import BLENDED, FLIPPED, FROM, MIXED, MOVED
+from auditor.values.tags import BLENDED, COPY, FLIPPED, FROM, MIXED, MOVED
 
 
 @dataclass(slots=True)
@@ -23,7 +23,8 @@ class Events:
     A Python number that is made of a dimension or of a tensor is then a constant, and a branch on one is taken once.
 
     `layers`: the layers of a model whose `forward` is not read have run. `alone` is where attention saw the rows of the
-    query only; None once it has seen others. `stale` is where it saw others of a cache than were written, and why.
+    query only; None once it has seen others. `stale` is where it saw others of a cache than were written, and why, and
+    `unread` where something was written to one that nobody could read.
     `hidden_cache` says which cache a model was handed that nobody can read.
 
     `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
@@ -32,7 +33,7 @@ class Events:
     `row_axes` those whose rows lie along a known axis. `shared` is where single numbers met all rows of the query, and
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
     may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
-    has computed anew from what they held.
+    has computed anew from what they held, `copied` those by their tags of which it has written a copy.
     """
 
     example: Example | None = None
@@ -43,6 +44,7 @@ class Events:
     layers: bool = False
     alone: Site | None = None
     stale: tuple[Site, str] | None = None
+    unread: tuple[Site, str] | None = None
     hidden_cache: Unknown | None = None
     _cached: bool = False
     symbolic: bool = False
@@ -55,6 +57,7 @@ class Events:
     held: list[Shape] = field(default_factory=list)
     unwritten: dict[str, Shape] = field(default_factory=dict)
     renewed: dict[str, Site] = field(default_factory=dict)
+    copied: dict[str, Site] = field(default_factory=dict)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
@@ -85,6 +88,9 @@ class Events:
         """`target` (a view of a storage) is written in place, at `key` when it is an item assignment."""
         base = target.base or self._storage(target)
         if base is None:
+            tags = root(target).tags
+            if COPY in tags:
+                self.copied.update({tag: site for tag in tags if tag.startswith(FROM)})
             return
         if target.base is None:
             self.writes.append(Write(base, site, wraps=False, whole=True))
@@ -96,6 +102,9 @@ class Events:
             self.settles(target, value, site, whole)
         blended = self._blended(target.base, value, not whole) if self.symbolic else ""
         slices = written_rows.aligned(target, key, value) if self.symbolic and not whole else []
+        unread = unread_value(value) if self.symbolic else None
+        if unread is not None and self.unread is None and role_by_name(target.base.name).is_kv:
+            self.unread = site, f"`{target.base.name}` takes what nobody could read: {unread.reason}"
         few = written_rows.too_few(slices)
         if few:
             self.baked.append((site, few))
@@ -166,7 +175,10 @@ class Events:
             if dims.lengths_in(length) <= own:
                 self.stale = site, _AS_MANY
                 return
-        missing = next((m for w in mine if w.span is not None and (m := w.span.missing_of(length))), "")
+        spans = [w.span for w in mine if w.span is not None]
+        missing = next(filter(None, (s.missing_of(length) for s in spans)), "")
+        if spans and not (missing or masked or dims.is_query(length)) and not any(s.ends_at(length) for s in spans):
+            missing = _OTHERS
         if mine and (missing or MOVED in values.tags):
             self.stale = site, missing or _ELSEWHERE
 
@@ -185,6 +197,7 @@ class Events:
 
 
 _AS_MANY = "attention sees as many rows of a cache in every call: some that nothing or a draft was written to"
+_OTHERS = "attention without a mask sees other rows of a cache than those up to the last of the query"
 _ELSEWHERE = "attention sees the rows of a cache in other places than they were written to"
 
 

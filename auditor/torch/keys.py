@@ -76,8 +76,16 @@ def is_chosen(key: Value | None) -> bool:
             return True
         alone = len(key.dim.terms) == 1
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
-        return key.dim.flexible and ("min" in made or (alone and "either" in made))
+        return key.dim.flexible and ("min" in made or (alone and "either" in made) or _has_a_floor(key.dim))
     return isinstance(key, Tensor) and not key.tags.isdisjoint(PICKED)
+
+
+def _has_a_floor(d: dims.Dim) -> bool:
+    """Whether the first of several positions is another: `max(begin, 4)`."""
+    floors = [
+        b for a in (d.atoms if isinstance(d, dims.Poly) else ()) if a.made and a.made[0] == "max" for b in a.made[1:]
+    ]
+    return any(isinstance(b, int) and b > 0 for b in floors)
 
 
 def is_computed(key: Value | None) -> bool:

@@ -16,7 +16,7 @@ from auditor import dims
 from auditor.dims import Dim, is_query
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, shared_positions
+from auditor.torch import positions, row_places, shared_positions
 from auditor.torch.masks import alike, coarse, scores_across
 from auditor.torch.shapes import Shape, normal
 from auditor.torch.tensors import tagged
@@ -27,6 +27,7 @@ from auditor.values.tags import (
     BEHIND,
     BLENDED,
     COPY,
+    COUNTED,
     FIRST_KEYS,
     FLIPPED,
     FLOORED,
@@ -79,9 +80,18 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
     made.tags = made.tags - {MASK, LEARNED} | {JUDGED} if computed else made.tags - {LEARNED} | {MASK}
+    counted = [t for t in tensors if COUNTED in t.tags]
+    first = bool(counted) and _has_keys(made) and any(row_places.hide_nothing(t, made.shape or ()) for t in counted)
     if SHARED in made.tags or not made.tags.isdisjoint(ROWWISE):
         made = shared_positions.compared(made, tensors)
+    made.tags = made.tags | {FIRST_KEYS} if first else made.tags
     return coarse(made) if FLOORED in made.tags else made
+
+
+def _has_keys(made: Tensor) -> bool:
+    """Whether there are rows of the query along an axis, and along another as many keys as there are by now."""
+    shape = made.shape or ()
+    return any(map(is_query, shape)) and any(isinstance(d, dims.Poly) and d.flexible and not is_query(d) for d in shape)
 
 
 def _is_input(t: Tensor) -> bool:
@@ -190,6 +200,20 @@ def leaked(it: Interpreter, made: Tensor, weights: Tensor, values: Tensor, site:
     return blended(made, site, across or (WEIGHTS in weights.tags and reads_written(it, values)))
 
 
+def tears_rows(source: Shape, target: Shape) -> bool:
+    """Whether a reshape puts parts of several rows into one: its axes in front of the rows are others.
+
+    `[1, q, heads, width]` as `[1, heads, q, width]` is no transposition.
+    """
+    before = [dims.product(s[:n]) for s in (source, target) for n, d in enumerate(s) if is_query(d)]
+    return len(before) == 2 and _differ(*before) and any(map(is_query, source)) and any(map(is_query, target))
+
+
+def _differ(a: Dim, b: Dim) -> bool:
+    """Whether one number is surely a multiple of the other: two settings that are named otherwise may be equal."""
+    return a != b and (dims.exact_div(a, b) is not None or dims.exact_div(b, a) is not None)
+
+
 def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> Tensor:
     """A convolution or pooling of the last axes of `x`: it mixes rows that lie along one where its kernel is wider."""
     axes = (x.shape or ())[-len(kernel) :]
@@ -277,6 +301,21 @@ def flipped(made: Tensor, t: Tensor, axis: Value | None, site: Site | None) -> T
     goes_in = INPUT in made.tags or not made.dtype.startswith(_NUMBERS)
     if goes_in and any(map(is_query, _lengths(t, axis))):
         made.tags = without(made.tags, FLIPPED) if FLIPPED in made.tags else made.tags | At.of(FLIPPED, site)
+    return made
+
+
+def crosses(t: Tensor, index: Tensor) -> bool:
+    """Whether each row of a tensor is indexed by as many numbers as the query has tokens: those behind it, too."""
+    if t.shape is None or index.shape is None or len(t.shape) != len(index.shape) or TOKENS not in index.tags:
+        return False
+    rows = [n for n, d in enumerate(index.shape) if is_query(d)]
+    return len(rows) == 2 and sum(map(is_query, t.shape)) == 1
+
+
+def turned(made: Tensor, site: Site | None) -> Tensor:
+    """Mark `made`, which was taken by numbers of rows in another order than theirs."""
+    if INPUT in made.tags or not made.dtype.startswith(_NUMBERS):
+        made.tags = made.tags | At.of(FLIPPED, site)
     return made
 
 

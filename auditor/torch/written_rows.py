@@ -35,6 +35,11 @@ class Span:
     begin: Dim
     end: Dim
 
+    def ends_at(self, length: Dim) -> bool:
+        """Whether as many rows as a length says end with these."""
+        rows = dims.sub(self.end, self.begin)
+        return any(dims.add(begin, rows) == length for begin in dims.options(self.begin))
+
     def missing_of(self, length: Dim) -> str:
         """What is wrong with what attention sees of a state up to a length: none of these rows, or some of them."""
         short, since = dims.sub(self.end, length), dims.sub(length, self.begin)
@@ -45,6 +50,12 @@ class Span:
         if isinstance(short, int) and short > 0:
             return f"attention sees {_rows(short)} less of a cache than there are with those that the query has written"
         return ""
+
+
+def in_other_order(key: Value | None) -> bool:
+    """Whether numbers that do not go up one by one say where rows of the query are written."""
+    found = [(progressions.numbers(p), p) for p in _parts(key) if isinstance(p, Tensor) and p.pick is not None]
+    return any(at is not None and at.step != 1 and progressions.is_known(p) for at, p in found)
 
 
 def span(key: Value | None, slices: Slices) -> Span | None:
@@ -71,6 +82,8 @@ def too_few(slices: Slices) -> str:
         if dims.is_query(rows):
             start, stop = (as_dim(b) for b in part.items[:2])
             length = dims.sub(stop, start) if start is not None and stop is not None else None
+            if length is not None and length == dims.neg(rows):
+                return f"no rows of a state take the `{rows}` rows of the query: a slice ends before it begins"
             if isinstance(length, int) and length >= 0:
                 return f"{_rows(length)} of a state take the `{rows}` rows of the query"
     return ""

@@ -32,6 +32,8 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     if baked and site is not None and it.events is not None:
         it.events.baked.append((site, f"reshape of {shapes.text(t.shape)} to {shapes.text(tuple(target))}"))
     made = viewed(t, done.shape)
+    if rows.tears_rows(t.shape, done.shape):
+        made = rows.blended(made, site)
     return tagged(made, ONE_ROW) if done.one_row else made
 
 

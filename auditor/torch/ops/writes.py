@@ -10,7 +10,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import placing, progressions, rows
 from auditor.torch.keys import wraps_at
-from auditor.torch.ops import elementwise
+from auditor.torch.ops import creation, elementwise
 from auditor.torch.ops.arithmetic import (
     added,
     between,
@@ -126,6 +126,8 @@ def _written_at(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     parts = [a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, Tensor)]
     made = rows.spread_out(result(t.shape, t, *parts), *parts)
     made.tags = made.tags - UNMASKED
+    if any(rows.crosses(t, p) for p in parts):
+        made = rows.blended(made, site)
     if t.data is not None:
         made = _on_constants(made, t, parts, site)
     axis = next((a for a in (*args.pos[1:3], args.kw.get("dim")) if isinstance(a, Const)), None)
@@ -165,6 +167,7 @@ _TAKEN: dict[Op, Callable[[Args], _Taken]] = {
     accumulated: partial(_taken_at, adds=True),
     copy_shape: lambda args: (None, args.pos[1] if len(args.pos) > 1 else None, ""),
     elementwise.masked: lambda args: (args.get(1, "mask"), None, ""),
+    creation.like: lambda args: (None, args.get(1, "value") or Const(0), ""),
     **dict.fromkeys(
         (added, between, broadcasting, clamped, clamped_between, multiplied, product_added, scaled, subtracted),
         lambda args: (None, first(args), ""),
