@@ -77,6 +77,18 @@ def test_version(run: Run) -> None:
         (("scan", "tree", "--jobs", "0"), "x>=1"),
         (("scan", "tree", "--output", "tree"), "'tree' is a folder; name a file in it"),
         (("scan", "tree", "--output", "gone/report.html"), "no such folder: 'gone'"),
+        (("scan", ""), "an empty path; write . for the current folder"),
+        (("scan", "tree", "--output", ""), "an empty path; write . for the current folder"),
+        (
+            ("scan", "tree", "--output", "x", "--also", "sarif=tree/../x"),
+            "--output and --also sarif would both write 'tree/../x'; name two files",
+        ),
+        (("scan", "tree", "--also", "sarif=x", "--also", "junit=x"), "--also sarif and --also junit would both write"),
+        (
+            ("scan", "tree", "--output", "x", "--baseline", "x", "--update-baseline"),
+            "--output and --update-baseline would both write 'x'",
+        ),
+        (("diff", "", "x"), "an empty path; write . for the current folder"),
         (("scan", "tree", "--config", "gone.toml"), "no such configuration file: gone.toml"),
         (("explain", "static-qery"), "no rule is called 'static-qery'; did you mean 'static-query'?"),
         (("explain", "zzz"), "'spec-audit rules' lists them"),
@@ -308,6 +320,20 @@ def test_a_reader_that_goes_away() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == exits.CLOSED
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", [("rules",), ("scan", "."), ("plan", "table.csv")])
+def test_a_disk_that_is_full_is_no_crash(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "table.csv").write_text("s,ms\n1,1\n2,1\n3,1\n4,2\n")
+    command = [sys.executable, "-P", "-m", "auditor", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            command, cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ran.returncode == exits.USAGE
+    assert ran.stderr.rstrip().endswith("cannot write to standard output: No space left on device")
 
 
 def test_help_imports_no_heavy_module() -> None:

@@ -89,6 +89,12 @@ def test_a_step_that_takes_too_long_is_ended(bundle: Callable[[str], Path], scra
     assert list(scratch.iterdir()) == []
 
 
+def test_a_step_that_ends_just_after_its_time_took_too_long(bundle: Callable[[str], Path]) -> None:
+    """The child may be gone by the time that somebody looks."""
+    run = supervise({"backend": "coreai", "path": str(bundle("dense"))}, [{"id": "inspect", "kind": "inspect"}], 0.01)
+    assert run.failure("inspect") == "at inspect the child process took longer than 0.01 s"
+
+
 def test_an_error_of_one_step_spares_the_rest(bundle: Callable[[str], Path]) -> None:
     request = {"backend": "coreai", "path": str(bundle("dense"))}
     gate = {"kind": "gate", "gate": "repeat", "capacity": 96, "bench": {"width": 4}}
@@ -116,7 +122,7 @@ def test_without_the_runtime_the_files_and_the_install_line_remain(
     monkeypatch.setenv("PYTHONPATH", str(package.parent))
     report = probe(bundle("dense"), QUICK)
     assert (report["status"], report["verdict"]) == ("ok", "partial")
-    assert "pip install 'spec-audit[coreai]'" in report["reasons"][0]
+    assert "pip install 'coreai-core>=1.0.0b3' 'numpy>=2.3,<2.4'" in report["reasons"][0]
     assert report["files"]["assets"][0]["bytes"] > 100_000
 
 

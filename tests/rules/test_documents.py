@@ -9,7 +9,8 @@ import pytest
 
 from reports.json_report import document
 from rules.audit import audit
-from rules.documents import PLAN, PROBE, SCAN, DocumentError, check, parse, read
+from rules.document_shapes import PLAN, PROBE, SCAN, DocumentError
+from rules.documents import check, parse, read
 from tests.reports.probe_sample import plan_of, probe
 from tests.reports.sample import hostile, sample
 
@@ -66,6 +67,8 @@ def test_another_version_is_named() -> None:
         (("models",), None, "models is no list"),
         (("graphs", 0, "facts", "query"), {}, r"graphs\[0\].facts.query has no 'value'"),
         (("graphs", 0, "facts", "query", "evidence", 0, "line"), "3", r"evidence\[0\].line is '3'"),
+        (("graphs", 0, "line"), 10**400, r"graphs\[0\].line is 1000"),
+        (("graphs", 0, "reasons"), [{"rule": "\ud800"}], r"reasons\[0\].rule is "),
         (("graphs", 0, "line"), True, r"graphs\[0\].line is True"),
         (("graphs", 0, "verdict"), "maybe", "has the verdict 'maybe'"),
         (("models", 0, "primary"), "gone", "has a graph 'gone' that is not in the report"),
@@ -120,6 +123,13 @@ def test_a_model_that_is_there_twice() -> None:
         (("verdict",), "fine", "a probe has the verdict 'fine'"),
         (("graphs", 0, "verdict"), "fine", "a probe has the verdict 'fine'"),
         (("graphs", 0, "gates", 0, "numbers"), "x", r"gates\[0\].numbers is no object"),
+        (("graphs", 0, "gates", 0, "numbers"), {"widths": {"2": 1}}, r"widths\[0\] is no object"),
+        (("files",), True, "files is no object"),
+        (
+            ("graphs", 0, "verify_cost", 0, "points", 0, "median_ms"),
+            10**400,
+            r"verify_cost\[0\].points\[0\].median_ms is 1000",
+        ),
         (("graphs", 0, "gates", 0, "thresholds"), {}, r"thresholds has no 'precision'"),
         (("graphs", 0, "verify_cost", 0, "points", 0, "median_ms"), float("nan"), "median_ms is nan"),
     ],
