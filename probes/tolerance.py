@@ -3,6 +3,10 @@
 The bounds are relative to the largest |logit|. On Apple's CPU interpreter right graphs give 0.0 when the order of
 summation is the same, up to 2e-6 (fp32) and 1.4e-2 (fp16) when it is not; a device's fp16 run gave 0.0078 absolute.
 Wrong masks gave 0.15 and more. bfloat16 has three bits less than fp16, so its bounds are wider.
+
+Entries that an exporter suppresses (padding of the vocabulary at -1e4, or at the type's lowest number) are no part of
+that scale, nor is an offset that all logits of a row share: against 65504 every delta is small, and every other choice
+a near tie.
 """
 
 from __future__ import annotations
@@ -11,7 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from probes.backend import Rows
+    import numpy as np
+    import numpy.typing as npt
+
+    from probes.backend import Array, Rows
+
+    Numbers = npt.NDArray[np.float64]
+    Which = npt.NDArray[np.bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +48,9 @@ def tolerance(precision: str) -> Tolerance:
 class Difference:
     """Two sets of rows compared.
 
-    `relative` is max |delta| / max |logit|. `flips` are rows whose argmax differs, with the gap between the two
-    candidates in the first set, relative to the same scale. `gap` is the smallest top-2 gap of any row. `finite` is
-    False when a value is not a number, and then `relative` is infinite.
+    `relative` is max |delta| / max |logit|, both over the entries that could be chosen. `flips` are rows whose argmax
+    differs, with the gap between the two candidates in the first set, relative to the same scale. `gap` is the smallest
+    top-2 gap of any row. `finite` is False when a value is not a number, and then `relative` is infinite.
     """
 
     rows: int
@@ -67,16 +77,18 @@ class Difference:
         }
 
 
+_NEVER = 500.0
+"""A logit so far below the largest of its row is never chosen, whatever the temperature."""
+
+
 def compare(first: Rows, second: Rows) -> Difference:
     """Compare rows [n, vocabulary] that should be the same; ValueError when their shapes differ."""
     import numpy as np
 
-    if first.shape != second.shape:
-        raise ValueError(f"rows of shape {first.shape} against {second.shape}")
-    finite = bool(np.isfinite(first).all() and np.isfinite(second).all())
-    left, right = np.nan_to_num(first.astype(np.float64)), np.nan_to_num(second.astype(np.float64))
-    scale = max(float(np.abs(left).max()), float(np.abs(right).max()), 1e-30)
-    absolute = float(np.abs(left - right).max()) if finite else float("inf")
+    left, right, finite = _numbers(first, second)
+    kept = ~(_suppressed(left) & _suppressed(right))
+    scale = max(_scale(left, kept), _scale(right, kept), 1e-30)
+    absolute = float(np.abs(left - right).max(where=kept, initial=0.0)) if finite else float("inf")
     best, other = left.argmax(axis=1), right.argmax(axis=1)
     flips = tuple(
         (int(row), float(left[row, best[row]] - left[row, other[row]]) / scale) for row in np.nonzero(best != other)[0]
@@ -84,3 +96,38 @@ def compare(first: Rows, second: Rows) -> Difference:
     top = np.partition(left, -2, axis=1)[:, -2:] if left.shape[1] > 1 else np.zeros((len(left), 2))
     gap = float((top[:, 1] - top[:, 0]).min()) / scale
     return Difference(len(left), absolute, absolute / scale, flips, gap, finite)
+
+
+def compare_states(first: Array, second: Array) -> Difference:
+    """Compare two copies of a state, relative to its largest value; it has no rows to choose from, so no `flips`."""
+    import numpy as np
+
+    left, right, finite = _numbers(first, second)
+    scale = max(float(np.abs(left).max(initial=0.0)), float(np.abs(right).max(initial=0.0)), 1e-30)
+    absolute = float(np.abs(left - right).max(initial=0.0)) if finite else float("inf")
+    return Difference(1, absolute, absolute / scale, (), 0.0, finite)
+
+
+def _numbers(first: Array, second: Array) -> tuple[Numbers, Numbers, bool]:
+    """Both in float64 with finite numbers alone, and whether they came so."""
+    import numpy as np
+
+    if first.shape != second.shape:
+        raise ValueError(f"shape {first.shape} against {second.shape}")
+    finite = bool(np.isfinite(first).all() and np.isfinite(second).all())
+    left, right = (np.nan_to_num(one.astype(np.float64), posinf=1e38, neginf=-1e38) for one in (first, second))
+    return left, right, finite
+
+
+def _suppressed(rows: Numbers) -> Which:
+    below: Which = rows < rows.max(axis=1, keepdims=True) - _NEVER
+    return below
+
+
+def _scale(rows: Numbers, kept: Which) -> float:
+    """The largest |logit| of the kept, or less where all logits of a row share an offset, which chooses nothing."""
+    import numpy as np
+
+    middle = np.nanmedian(np.where(kept, rows, np.nan), axis=1, keepdims=True)
+    largest, spread = (float(np.abs(values).max(where=kept, initial=0.0)) for values in (rows, rows - middle))
+    return min(largest, spread)

@@ -69,6 +69,14 @@ def graded(difference: Difference, tolerance: Tolerance) -> Outcome:
     return Outcome.CONFIRMED if difference.relative <= tolerance.accept else Outcome.PARTIAL
 
 
+_STILL = 1e-6
+
+
+def still(noise: Difference) -> float:
+    """Up to this share of the scale nothing has moved; `noise` is what the very same forwards differ by, run twice."""
+    return max(_STILL, 4 * noise.relative) if noise.finite else _STILL
+
+
 def worst(outcomes: list[Outcome]) -> Outcome:
     """The worst of several verdicts: refuted, then partial."""
     return next((one for one in (Outcome.REFUTED, Outcome.PARTIAL) if one in outcomes), Outcome.CONFIRMED)

@@ -6,13 +6,11 @@ import sys
 from typing import Any
 
 from probes.gates.bench import Bench
-from probes.gates.gate import GateResult, Outcome
+from probes.gates.gate import GateResult, Outcome, still
 from probes.tolerance import compare
 
 NAME = "history"
 QUESTION = "changing an early token moves a late row, and every state is written"
-_STILL = 1e-6
-"""Below this share of the scale a row has not moved; or below four times what the same prefix run twice differs by."""
 
 
 def run(bench: Bench) -> GateResult:
@@ -28,7 +26,7 @@ def run(bench: Bench) -> GateResult:
     unwritten = [name for name, array in written.items() if np.array_equal(blank[name], array)]
     bench.prefill(prompt)
     noise = compare(last, bench.steps(bench.tokens(1, 1), bench.prefix))
-    still = max(_STILL, 4 * noise.relative) if noise.finite else _STILL
+    unmoved = still(noise)
     moved: dict[str, float] = {}
     for distance in _distances(bench.prefix):
         changed = list(prompt)
@@ -39,10 +37,10 @@ def run(bench: Bench) -> GateResult:
     numbers: dict[str, Any] = {
         "prefix": bench.prefix,
         "moved_by_distance": moved,
-        "still_below": still,
+        "still_below": unmoved,
         "unwritten": unwritten,
     }
-    reach = [int(distance) for distance, delta in moved.items() if delta > still]
+    reach = [int(distance) for distance, delta in moved.items() if delta > unmoved]
     observed = (
         {"unwritten-state": f"{', '.join(unwritten)}: as before after {bench.prefix} tokens"} if unwritten else {}
     )

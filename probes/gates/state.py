@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from probes.gates.bench import Bench, changed_rows
 from probes.gates.gate import GateResult, Outcome, graded, worst
-from probes.tolerance import Difference, compare
+from probes.tolerance import compare_states
 
 if TYPE_CHECKING:
     from probes.backend import Array
@@ -36,7 +36,7 @@ def run(bench: Bench) -> GateResult:
     reasons = []
     for name, array in stepped.items():
         axis = axes.get(name)
-        difference = _compare(_upto(array, axis, end), _upto(together[name], axis, end))
+        difference = compare_states(_upto(array, axis, end), _upto(together[name], axis, end))
         verdicts.append(graded(difference, bench.tolerance))
         states[name] = {"max_delta_relative": difference.relative if difference.finite else None, "axis": axis}
         if axis is not None:
@@ -54,11 +54,3 @@ def _upto(array: Array, axis: int | None, end: int) -> Array:
     if axis is None:
         return array
     return array[(slice(None),) * axis + (slice(0, end),)]
-
-
-def _compare(first: Array, second: Array) -> Difference:
-    """The states' difference; they are compared as one row, so the argmax of it means nothing and is not used."""
-    import numpy as np
-
-    flat = [np.asarray(array, np.float32).reshape(1, -1) for array in (first, second)]
-    return compare(flat[0], flat[1])

@@ -8,7 +8,7 @@ np = pytest.importorskip("numpy")
 
 from probes.gates.bench import changed_rows  # noqa: E402
 from probes.gates.gate import Outcome, graded, worst  # noqa: E402
-from probes.tolerance import compare, tolerance  # noqa: E402
+from probes.tolerance import compare, compare_states, tolerance  # noqa: E402
 
 ROWS = np.array([[0.0, 4.0, 1.0], [2.0, 0.0, -4.0]], np.float32)
 
@@ -68,6 +68,43 @@ def test_what_is_no_number_is_never_the_same(bad: float) -> None:
     assert not found.finite
     assert found.as_json()["max_delta"] is None
     assert graded(found, tolerance("float16")) is Outcome.REFUTED
+
+
+@pytest.mark.parametrize("lowest", [-1e4, -65504.0, -3.4e38])
+def test_a_suppressed_entry_is_no_scale(lowest: float) -> None:
+    padded = np.concatenate([ROWS, np.full((2, 5), lowest, np.float32)], axis=1)
+    other = padded.copy()
+    other[1, 1] += 0.4
+    other[:, -1] *= 0.999
+    assert compare(padded, other).relative == pytest.approx(0.1)
+
+
+def test_an_entry_suppressed_on_one_side_is_a_difference() -> None:
+    other = ROWS.copy()
+    other[0, 0] = -1e4
+    assert compare(ROWS, other).relative == pytest.approx(1, rel=1e-2)
+
+
+def test_suppressed_entries_are_no_choice_where_all_logits_are_negative() -> None:
+    padded = np.concatenate([ROWS - 10, np.full((2, 5), -1e4, np.float32)], axis=1)
+    assert compare(padded, padded).equal == 2
+    swapped = padded.copy()
+    swapped[0, :2] = swapped[0, 1::-1]
+    assert [row for row, _ in compare(padded, swapped).flips] == [0]
+
+
+def test_a_shared_offset_is_no_scale() -> None:
+    other = ROWS.copy()
+    other[1, 1] += 0.4
+    assert compare(ROWS + 1000, other + 1000).relative == pytest.approx(0.4 / 4.4, rel=1e-3)
+
+
+def test_a_state_is_compared_with_its_largest_value() -> None:
+    state = np.array([[[-2000.0, 3.0]]], np.float32)
+    other = state.copy()
+    other[0, 0, 0] += 200
+    assert compare_states(state, other).relative == pytest.approx(0.1)
+    assert not compare_states(state, state * np.nan).finite
 
 
 def test_rows_of_another_shape() -> None:
