@@ -15,6 +15,7 @@ from probes.coreml import mil_text
 from probes.coreml.package import Package, PackageError, read_bytes, read_json
 from probes.coreml.program import Function, Model, with_program
 from probes.coreml.spec import program_facts
+from probes.coreml.weights import Blob, blobs_in_text
 from probes.signature import Port, Signature
 
 _FORMATTED = re.compile(r"\((\w+) (\d+(?: × \d+)*)\)")
@@ -28,7 +29,7 @@ def read(package: Package) -> Model:
     if not isinstance(row, dict):
         raise PackageError(f"{package.metadata}: describes no model; compile or download it again")
     kind = str(_mapping(row.get("modelType")).get("name", "")).removeprefix("MLModelType_") or "unknown"
-    functions, unseen = _program(package, kind)
+    functions, unseen, blobs = _program(package, kind)
     described = tuple(_signatures(row, functions))
     if not any(one.inputs or one.outputs for one in described):
         raise PackageError(f"{package.metadata}: names no inputs and no outputs; compile or download it again")
@@ -47,18 +48,19 @@ def read(package: Package) -> Model:
         str(row.get("defaultFunctionName") or ""),
         about,
         unseen,
+        blobs=blobs,
     )
 
 
-def _program(package: Package, kind: str) -> tuple[dict[str, Function], tuple[str, ...]]:
+def _program(package: Package, kind: str) -> tuple[dict[str, Function], tuple[str, ...], tuple[Blob, ...]]:
     if package.mil is None:
         why = f"the model is a {kind}, not an ML Program" if kind != "mlProgram" else "model.mil is missing"
-        return {}, (f"{why}: rows of dynamic outputs, and which states are written, were not seen",)
+        return {}, (f"{why}: rows of dynamic outputs, and which states are written, were not seen",), ()
     text = read_bytes(package.root, package.mil, mil_text.LIMIT).decode("utf-8", "replace")
-    found = mil_text.functions(text)
+    found, blobs = mil_text.functions(text), tuple(blobs_in_text(text))
     if not found:
-        return {}, ("model.mil holds no function that can be read: its operations were not seen",)
-    return found, ()
+        return {}, ("model.mil holds no function that can be read: its operations were not seen",), blobs
+    return found, (), blobs
 
 
 def _signatures(row: Mapping[str, Any], functions: Mapping[str, Function]) -> Iterable[Signature]:

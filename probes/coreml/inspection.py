@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from probes.backend import BackendError, Inspection
-from probes.coreml import compiled, marks, spec
+from probes.coreml import compiled, marks, spec, weights
 from probes.coreml.package import SPEC_LIMIT, PackageError, locate, read_bytes
 from probes.coreml.program import Model
 
@@ -30,10 +30,15 @@ def read(path: Path) -> Model:
         package = locate(path)
         if package.spec is None:
             with limited(ROOM + ROOM_PER_BYTE * size_of(package.mil)):
-                return compiled.read(package)
+                model = compiled.read(package)
+            weights.check(package.root, package.root, model.blobs)
+            return model
         data = read_bytes(package.root, package.spec, SPEC_LIMIT)
         with limited(ROOM + ROOM_PER_BYTE * len(data)):
-            return spec.read(data, package.spec.name)
+            model = spec.read(data, package.spec.name)
+        if package.weights is not None:
+            weights.check(package.root, package.spec.parent, model.blobs)
+        return model
     except PackageError as error:
         raise BackendError(str(error)) from None
     except (MemoryError, RecursionError) as error:

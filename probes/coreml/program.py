@@ -142,6 +142,7 @@ class Model:
     """What a package holds. `kind` is the name that the format gives it (`mlProgram`, `neuralNetwork`, ...).
 
     `functions` is empty where the program was not read, with the reason in `unseen`. `about` are facts for the report.
+    `blobs` are its constants that lie in files: the file, as the program names it, and the offset.
     """
 
     kind: str
@@ -152,6 +153,7 @@ class Model:
     about: Mapping[str, Any] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    blobs: tuple[tuple[str, int], ...] = ()
 
     def __iter__(self) -> Iterator[tuple[Signature, Function | None]]:
         return ((signature, self.functions.get(signature.name)) for signature in self.signatures)

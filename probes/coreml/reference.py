@@ -7,8 +7,8 @@ may still be executed wrongly. It has no timings.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probes.backend import BackendError, Inspection, OpenOptions, Session
@@ -16,6 +16,7 @@ from probes.coreml.inspection import inspect, limit_memory, read
 from probes.coreml.package import SPEC_LIMIT, PackageError, inside, locate, read_bytes
 from probes.coreml.session import DeclaredSession
 from probes.coreml.spec import parse
+from probes.coreml.weights import blobs, in_weights
 from probes.signature import Signature
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def load(path: Path, limit: int) -> Any:
         if weights is not None and (weights.exists() or weights.is_symlink()):
             folder = inside(package.root, weights, package.spec)
             size = sum(inside(package.root, item, folder).stat().st_size for item in sorted(folder.iterdir()))
-        for name in sorted(set(_weight_files(spec))):
-            if PurePosixPath(name).parts[:2] != ("@model_path", "weights") or len(PurePosixPath(name).parts) != 3:
+        for name in sorted({name for name, _ in blobs(spec)}):
+            if not in_weights(name):
                 raise PackageError(f"{package.spec.name}: its weights in {name!r} leave the package; not followed")
     except PackageError as error:
         raise BackendError(str(error)) from None
@@ -92,18 +93,6 @@ def load(path: Path, limit: int) -> Any:
             block.attributes.clear()
     spec.mlProgram.docString = ""
     return _load(spec, str(weights or ""))
-
-
-def _weight_files(spec: Any) -> Iterator[str]:
-    """The files that the constants of the program name."""
-    for function in spec.mlProgram.functions.values():
-        blocks = list(function.block_specializations.values())
-        while blocks:
-            for operation in blocks.pop().operations:
-                blocks.extend(operation.blocks)
-                values = [*operation.attributes.values()]
-                values += [one.value for given in operation.inputs.values() for one in given.arguments]
-                yield from (one.blobFileValue.fileName for one in values if one.HasField("blobFileValue"))
 
 
 def _load(spec: Any, weights: str) -> Any:

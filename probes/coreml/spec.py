@@ -9,6 +9,7 @@ from typing import Any
 from probes.coreml.package import PackageError
 from probes.coreml.program import Function, Model, Operation, with_program
 from probes.coreml.proto import model_class
+from probes.coreml.weights import blobs
 from probes.signature import DYNAMIC, Port, Signature
 
 ARRAY_TYPES = {65552: "float16", 65568: "float32", 65600: "float64", 131104: "int32", 131080: "int8"}
@@ -53,6 +54,7 @@ def read(data: bytes, shown: str) -> Model:
         str(spec.description.defaultFunctionName),
         _about(spec, kind, functions),
         unseen,
+        blobs=tuple(blobs(spec)) if kind == "mlProgram" else (),
     )
 
 

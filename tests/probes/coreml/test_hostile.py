@@ -21,6 +21,7 @@ from packages import change_manifest
 from probes.backend import BackendError
 from probes.coreml import inspection, spec
 from probes.coreml.package import PackageError, locate, read_bytes
+from probes.coreml.weights import blobs_in_text, check
 from probes.options import Mode, ProbeOptions
 from probes.probe import probe
 
@@ -190,7 +191,7 @@ def test_the_limit_of_memory_is_lifted_again() -> None:
 
 
 def test_sparse_files_of_10_gb(victim: Path) -> None:
-    with (victim / WEIGHTS).open("wb") as file:
+    with (victim / WEIGHTS).open("r+b") as file:
         file.truncate(10 * 2**30)
     started = time.monotonic()
     report = probe(victim, ProbeOptions(mode=Mode.INSPECT))
@@ -203,6 +204,46 @@ def test_sparse_files_of_10_gb(victim: Path) -> None:
         file.truncate(10 * 2**30)
     assert "larger than any such file should be" in refusal(victim)
     assert time.monotonic() - started < 10
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (Path.unlink, "names 'weight.bin', which is missing; export or download it again"),
+        (_cut, "weight.bin: damaged or cut short (49,948 bytes); export or download it again"),
+        (lambda path: path.write_bytes(b""), "weight.bin: damaged or cut short (0 bytes)"),
+        (lambda path: path.write_bytes(b"noise" * 10_000), "weight.bin: damaged or cut short (50,000 bytes)"),
+        (
+            lambda path: path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 50000\n"),
+            "a pointer of Git LFS, not the file; `git lfs pull` fetches it",
+        ),
+    ],
+)
+@pytest.mark.parametrize("backend", ["", "reference"])
+def test_weights_that_did_not_arrive(victim: Path, damage: Callable[[Path], None], says: str, backend: str) -> None:
+    damage(victim / WEIGHTS)
+    assert says in refusal(victim, Mode.ROWS, backend)
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        'BLOBFILE(path = string("@model_path/weights/weight.bin"), offset = uint64(64))',
+        'BLOBFILE(path = tensor<string, []>("@model_path/weights/weight.bin"), offset = tensor<uint64, []>(64))',
+    ],
+)
+def test_weights_of_a_compiled_model(victim: Path, tmp_path: Path, constant: str) -> None:
+    found = list(blobs_in_text(f"    tensor<fp16, [4]> w = const()[val = tensor<fp16, [4]>({constant})];\n"))
+    assert found == [("@model_path/weights/weight.bin", 64)]
+    with pytest.raises(PackageError, match=r"names 'weight\.bin', which is missing"):
+        check(tmp_path, tmp_path, found)
+    (tmp_path / "weights").mkdir()
+    shutil.copy(victim / WEIGHTS, tmp_path / "weights")
+    check(tmp_path, tmp_path, found)
 
 
 def test_a_program_that_names_weights_elsewhere(victim: Path) -> None:
