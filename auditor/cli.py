@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from auditor import exits
+from auditor.targets import NamedPath
 
 if TYPE_CHECKING:
     from auditor.config import Config
@@ -74,19 +75,17 @@ def cli() -> None:
 
 
 @cli.command(short_help="Judge the export scripts below PATH.")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=NamedPath())
 @click.option(
     "--library",
     "libraries",
     multiple=True,
     metavar="PATH",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="A source tree, a site-packages folder or a unified diff over those before it. Repeatable.",
 )
 @click.option("--recipes", metavar="GLOB", help="Recipe files below the root.  [default: **/recipe.toml]")
-@click.option(
-    "--checkpoints", metavar="DIR", type=click.Path(path_type=Path), help="A folder of checkpoints' config.json files."
-)
+@click.option("--checkpoints", metavar="DIR", type=NamedPath(), help="A folder of checkpoints' config.json files.")
 @click.option(
     "--format",
     "format_",
@@ -97,7 +96,7 @@ def cli() -> None:
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="Where the report goes.  [default: standard output]",
 )
 @click.option(
@@ -109,7 +108,7 @@ def cli() -> None:
 @click.option(
     "--baseline",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="Findings that are not new: they count neither for the exit status nor in the formats for CI.",
 )
 @click.option("--update-baseline", is_flag=True, help="Record today's findings in the baseline.")
@@ -135,7 +134,7 @@ def cli() -> None:
 @click.option(
     "--config",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="Instead of the root's pyproject.toml or spec-audit.toml.",
 )
 def scan(
@@ -173,6 +172,8 @@ def scan(
     destination = targets.writable(output or settings.output)
     copies = policy.copies(also)
     ledger = policy.baseline(baseline or settings.baseline, update_baseline)
+    recorded = [("--update-baseline", ledger.path)] if ledger and ledger.update else []
+    targets.apart([("--output", destination), *((f"--also {name}", copy) for name, copy in copies), *recorded])
     level = FailOn(fail_on) if fail_on else settings.fail_on or FailOn.EXPECT
     request = ScanRequest(
         root=root,

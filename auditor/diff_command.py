@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from auditor import exits
+from auditor.targets import NamedPath
 
 
 @click.command(short_help="Say which models became eligible between two scans, and which lost it.")
-@click.argument("old", metavar="OLD.JSON", type=click.Path(path_type=Path))
-@click.argument("new", metavar="NEW.JSON", type=click.Path(path_type=Path))
+@click.argument("old", metavar="OLD.JSON", type=NamedPath())
+@click.argument("new", metavar="NEW.JSON", type=NamedPath())
 @click.option(
     "--format",
     "format_",
@@ -23,7 +24,7 @@ from auditor import exits
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     help="Where the difference goes.  [default: standard output]",
 )
 def diff(old: Path, new: Path, format_: str, output: Path | None) -> int:

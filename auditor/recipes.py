@@ -15,6 +15,7 @@ from typing import Any
 from auditor.launches import Launch, Starts, launches
 from auditor.sources import Sources, Unreadable
 
+_WHERE = "correct its path, set the script root, or scan the folder that holds both"
 KEYS = ("script", "args", "command", "bundle", "steps")
 
 
@@ -68,10 +69,12 @@ def discover(sources: Sources, settings: RecipeSettings) -> tuple[tuple[Recipe, 
     """
     reader = _Reader(sources, settings)
     matches = _pattern(settings.glob).fullmatch
+    files = [path for path in sources.paths() if matches(path)]
+    if not files and settings.glob != RecipeSettings().glob:
+        return (), (RecipeError(settings.glob, "no file below the root fits; `**/` is any number of folders"),)
     found = [
         item
-        for path in sources.paths()
-        if matches(path)
+        for path in files
         for item in reader.file(path)
         if sources.asked(path) or (isinstance(item, Recipe) and item.script and sources.asked(item.script))
     ]
@@ -163,7 +166,7 @@ class _Reader:
             listed = f"{len(matches)} folders ({', '.join(matches)})"
             raise RecipeError(name, f"script {script!r} is in {listed}: write its path from the root")
         close = difflib.get_close_matches(posixpath.basename(script), self._by_name, n=1)
-        hint = f"did you mean {self._by_name[close[0]][0]}?" if close else "correct its path, or set the script root"
+        hint = f"did you mean {self._by_name[close[0]][0]}?" if close else _WHERE
         raise RecipeError(name, f"no script {script!r} beside the recipe, at the root or in a folder below it: {hint}")
 
     @cached_property

@@ -15,7 +15,7 @@ from auditor import exits, targets
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=targets.NamedPath(),
     help="Where the page goes.  [default: standard output]",
 )
 @click.option(

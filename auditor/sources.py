@@ -132,7 +132,7 @@ class Sources:
             # A refused Python file is listed: reading it says why.
             refused = {name for name in listing.refused if name.endswith(".py")}
             files.update(posixpath.join(folder, name) for name in listing.files | refused)
-            reasons = {**listing.refused, **dict.fromkeys(listing.links, "a link to a folder")}
+            reasons = {**listing.refused, **dict.fromkeys(listing.links, "a link to a folder, which is not followed")}
             for name in reasons.keys() - refused:
                 skipped.append(Unreadable(posixpath.join(folder, name).rstrip("/"), reasons[name]))
             inner = listing.folders - listing.links - _SKIPPED

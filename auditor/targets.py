@@ -9,6 +9,20 @@ from pathlib import Path
 import click
 
 
+class NamedPath(click.Path):
+    """A path. The empty one, which an unset variable of a shell gives, is not the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        if value == "":
+            self.fail("an empty path; write . for the current folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def root(paths: Sequence[Path]) -> tuple[Path, str]:
     """The audited root and how reports show it: one folder is its own root, else the common folder of all."""
     for path in paths:
@@ -50,6 +64,16 @@ def folder(option: str, path: Path | None) -> Path | None:
     if path is not None and not path.is_dir():
         raise click.UsageError(f"{option}: no such folder: {str(path)!r}")
     return path
+
+
+def apart(files: Sequence[tuple[str, Path | None]]) -> None:
+    """Refuse two options that write the same file; each is the option with its file, if it has one."""
+    by_file: dict[Path, str] = {}
+    for option, path in files:
+        if path is not None:
+            first = by_file.setdefault(path.resolve(), option)
+            if first != option:
+                raise click.UsageError(f"{first} and {option} would both write {str(path)!r}; name two files")
 
 
 def writable(path: Path | None, option: str = "--output") -> Path | None:

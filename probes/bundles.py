@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-INSTALL = "pip install 'spec-audit[coreai]'"
+INSTALL = "pip install 'coreai-core>=1.0.0b3' 'numpy>=2.3,<2.4'"
 _METADATA_LIMIT = 16 * 2**20
 _HASH_LIMIT = 2**31
 _TAKEN = "an .aimodel, an .mlpackage, an .mlmodelc, or a language bundle folder"

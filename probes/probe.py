@@ -235,7 +235,7 @@ class _Probe:
             for step in steps:
                 results.setdefault(step["id"], run.failure(step["id"]))
 
-        attempt(subject, self.options, serve, lambda raw: self._judged(subject, raw))
+        attempt(subject, self.options, self.bundle.vocab, serve, lambda raw: self._judged(subject, raw))
 
     def _timed(self, subject: Subject) -> bool:
         if not self.options.mode.sweeps:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -157,12 +156,13 @@ def _rows(rows: Sequence[Any], source: str) -> dict[int, list[float]]:
 
 def _csv(text: str, source: str) -> dict[int, list[float]]:
     """Columns by name, or the first two without a header. A line that starts with # is a comment."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    numbered = enumerate(text.splitlines(), 1)
+    lines = [(at, line) for at, line in numbered if line.strip() and not line.lstrip().startswith("#")]
     if not lines:
         raise TableError(f"{source}: empty")
-    separator = next((mark for mark in (",", ";", "\t") if mark in lines[0]), ",")
-    rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator))
-    head = [cell.strip().lower() for cell in rows[0]]
+    separator = next((mark for mark in (",", ";", "\t") if mark in lines[0][1]), ",")
+    rows = [(f"{source}:{at}", _cells(line, separator, f"{source}:{at}")) for at, line in lines]
+    head = [cell.strip().lower() for cell in rows[0][1]]
     s, ms = (
         next((i for i, c in enumerate(head) if c in _S), None),
         next((i for i, c in enumerate(head) if c in _MS), None),
@@ -173,12 +173,21 @@ def _csv(text: str, source: str) -> dict[int, list[float]]:
         s, ms = 0, 1
     else:
         raise TableError(f"{source}: columns s and ms were expected, found {', '.join(head[:6])}")
+    if not rows:
+        raise TableError(f"{source}: columns without a row; write one for each S and ms")
     times: dict[int, list[float]] = {}
-    for row in rows:
+    for where, row in rows:
         if len(row) <= max(s, ms):
-            raise TableError(f"{source}: {separator.join(row)!r} has too few columns")
-        times.setdefault(_width(row[s], source), []).append(_number(row[ms], source))
+            raise TableError(f"{where}: {separator.join(row)!r} has too few columns")
+        times.setdefault(_width(row[s], where), []).append(_number(row[ms], where))
     return _checked(times, source)
+
+
+def _cells(line: str, separator: str, where: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator))
+    except csv.Error as error:
+        raise TableError(f"{where}: no line of a table ({error})") from None
 
 
 def _key(row: Mapping[str, Any], names: Sequence[str]) -> str:

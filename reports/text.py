@@ -9,7 +9,7 @@ from reports.order import groups, loose
 from reports.silence import silence
 from reports.wording import command, logits_word, plain, plural, query_word, states_word, why
 from rules.audit import Audit, Reported
-from rules.facts import FileStatus, GraphFacts, Kv
+from rules.facts import FileStatus, GraphFacts, Kv, Place
 from rules.fixes import Judged
 from rules.models import Model
 from rules.rule import Finding
@@ -84,7 +84,8 @@ class TextReport:
         if model.bundle:
             yield f"    bundle  {plain(model.bundle)}"
         yield f"    run     {plain(command(primary.graph))}"
-        yield f"    graph   {plain(primary.graph.graph)} ({plain(primary.graph.script)}:{primary.graph.line})"
+        exported = Place(primary.graph.script, primary.graph.line)
+        yield f"    graph   {plain(primary.graph.graph)} ({plain(str(exported))})"
         for rules, reported in _alike(audit.findings(primary)[: len(primary.judgement.reasons)]):
             yield from self._finding(reported.finding, rules)
             if reported.waiver:

@@ -7,7 +7,8 @@ edited is an error with its path and not a crash.
 from __future__ import annotations
 
 import json
-import math
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from rules.waivers import State
 
 SCAN, PROBE, PLAN = "spec-audit.scan/1", "spec-audit.probe/1", "spec-audit.plan/1"
 
-# A class is a type; a list of one shape is a list of it; a mapping lists the keys that must be there.
+# A class is a type; a pattern, a text that it fits; a list of one shape, a list of it; a mapping lists the keys that must
+# be there.
 _PLACE = {"path": str, "line": int, "note": str}
 _FACT = {"value": (str, None), "evidence": [_PLACE], "reason": str}
 _STATE = {"name": str, "role": str, "shape": [str], "evidence": [_PLACE], "reason": str}
@@ -33,7 +35,8 @@ _FACTS = {
     "kv": _FACT,
     "marks": [{"trait": str, "detail": str, "evidence": [_PLACE]}],
 }
-_SEEN = {"rule": str, "message": str, "severity": str, "confidence": str, "evidence": [_PLACE]}
+_RULE = re.compile(r"[A-Za-z0-9_-]+")
+_SEEN = {"rule": _RULE, "message": str, "severity": str, "confidence": str, "evidence": [_PLACE]}
 _FINDING = {**_SEEN, "fix": str}
 _PLATEAU = {"first": int, "last": int, "c_v": (float, None), "bar": (float, None), "k": (int, None)}
 _POINT = {"s": int, "median_ms": float, "mad_ms": float, "c_v": float, "c_v_low": float, "c_v_high": float}
@@ -72,6 +75,9 @@ _AB = {
         }
     ],
 }
+_RERUN = ({"lossless": (bool, None)}, None)
+_SHIPPED = ({"tok_s": _NUMBER, "speed_agrees": (bool, None)}, None)
+_WIDTH = {"rows": int, "argmax_equal": int, "max_delta_relative": _NUMBER, "top2_gap_relative": _NUMBER}
 _CHOICE = {
     "bundle": str,
     "workload": str,
@@ -224,11 +230,18 @@ def check(data: Any) -> str:
                 raise DocumentError(f"a waiver is in the state {waiver['state']!r}"[:120])
     elif name == PLAN:
         _hold(data.get("workloads", []), [_CHOICE], "workloads")
+        _hold([point.get("c_v") for table in data["tables"] for point in table["points"]], [_NUMBER], "points.c_v")
     elif name == PROBE:
         _backed(data)
+        _hold(data.get("files", {}), {}, "files")
         for graph in data["graphs"]:
             if graph.get("ab"):
                 _hold(graph["ab"], _AB, "ab")
+                _loop(graph["ab"])
+            for gate in graph["gates"]:
+                widths = (gate["numbers"] or {}).get("widths", {})
+                _hold(widths, {}, "widths")
+                _hold(list(widths.values()), [_WIDTH], "widths")
             for cost, _ in sweeps(graph):
                 if "staircase" in cost:
                     _hold(cost["staircase"], _STAIRS, "staircase")
@@ -256,11 +269,15 @@ def _hold(value: Any, shape: Any, where: str) -> None:
         raise DocumentError(f"{where} is {value!r}"[:120])
 
 
-def _is(value: Any, kind: type) -> bool:
+def _is(value: Any, kind: type | re.Pattern[str]) -> bool:
+    if isinstance(kind, re.Pattern):
+        return isinstance(value, str) and kind.fullmatch(value) is not None
     if kind in (int, float) and isinstance(value, bool):
         return False
+    if kind is int:
+        return isinstance(value, int) and abs(value) < 2**63
     if kind is float:
-        return isinstance(value, int | float) and math.isfinite(value)
+        return isinstance(value, int | float) and abs(value) <= sys.float_info.max
     return isinstance(value, kind)
 
 
@@ -271,6 +288,16 @@ def _backed(probe: Mapping[str, Any]) -> None:
             raise DocumentError(f"a probe has the verdict {graph['verdict']!r}"[:120])
     if probe["verdict"] == "confirmed" and not any(graph["verdict"] == "confirmed" for graph in probe["graphs"]):
         raise DocumentError("it is confirmed, but none of its graphs is")
+
+
+def _loop(ab: Mapping[str, Any]) -> None:
+    """What an A/B record may leave out, and the two bounds of an interval."""
+    for bed in ab["workloads"]:
+        _hold(bed.get("shipped"), _SHIPPED, "ab.shipped")
+        for row in bed["rows"]:
+            _hold(row.get("rerun"), _RERUN, "ab.rerun")
+            if row["interval"] is not None and len(row["interval"]) != 2:
+                raise DocumentError(f"an interval is {row['interval']!r}"[:120])
 
 
 def _references(scan: Mapping[str, Any]) -> None:

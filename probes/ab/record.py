@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from probes.ab.policies import parse
 from probes.tables import whole
 
 _SIZE_LIMIT = 256 * 2**20
@@ -53,6 +54,7 @@ def _rows(data: Mapping[str, Any], source: str) -> Iterator[Row]:
     for graph in data.get("graphs", []):
         for bed in (graph.get("ab") or {}).get("workloads", []):
             for row in bed["rows"]:
+                parse(str(row["policy"]).removeprefix("K="))
                 rounds = tuple((int(drafted), int(accepted)) for drafted, accepted in row["rounds"])
                 yield Row(
                     source,

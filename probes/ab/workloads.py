@@ -9,7 +9,7 @@ from typing import Any
 from probes.ab.options import Workload
 from probes.bundles import Bundle
 
-INSTALL = "pip install 'spec-audit[text]'"
+INSTALL = "pip install 'tokenizers>=0.20'"
 _IDS = re.compile(r"[\s\d,\[\]]+")
 _SIZE_LIMIT = 2**20
 _NAMES = ("tokenizer.json", "tokenizer/tokenizer.json")

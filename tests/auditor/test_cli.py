@@ -77,6 +77,18 @@ def test_version(run: Run) -> None:
         (("scan", "tree", "--jobs", "0"), "x>=1"),
         (("scan", "tree", "--output", "tree"), "'tree' is a folder; name a file in it"),
         (("scan", "tree", "--output", "gone/report.html"), "no such folder: 'gone'"),
+        (("scan", ""), "an empty path; write . for the current folder"),
+        (("scan", "tree", "--output", ""), "an empty path; write . for the current folder"),
+        (
+            ("scan", "tree", "--output", "x", "--also", "sarif=tree/../x"),
+            "--output and --also sarif would both write 'tree/../x'; name two files",
+        ),
+        (("scan", "tree", "--also", "sarif=x", "--also", "junit=x"), "--also sarif and --also junit would both write"),
+        (
+            ("scan", "tree", "--output", "x", "--baseline", "x", "--update-baseline"),
+            "--output and --update-baseline would both write 'x'",
+        ),
+        (("diff", "", "x"), "an empty path; write . for the current folder"),
         (("scan", "tree", "--config", "gone.toml"), "no such configuration file: gone.toml"),
         (("explain", "static-qery"), "no rule is called 'static-qery'; did you mean 'static-query'?"),
         (("explain", "zzz"), "'spec-audit rules' lists them"),

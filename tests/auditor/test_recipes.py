@@ -22,11 +22,23 @@ def _discover(
     return discover(Sources(root), settings or RecipeSettings())
 
 
+def test_a_glob_that_fits_nothing_is_told(tmp_path: Path) -> None:
+    """Without recipes the scripts are judged by their defaults: a wrong glob would change verdicts in silence."""
+    recipes, (error,) = _discover(tmp_path, EXPORT, RecipeSettings("models/recipes.toml"))
+    assert recipes == ()
+    assert str(error) == "models/recipes.toml: no file below the root fits; `**/` is any number of folders"
+    assert _discover(tmp_path, {}) == ((), ())
+
+
 @pytest.mark.parametrize(
     ("table", "name", "reason"),
     [
         ("script = 'exprot.py'", "", r"no script 'exprot\.py' .*: did you mean conversion/export\.py\?$"),
-        ("script = 'zzz.py'", "", r"no script 'zzz\.py' .*: correct its path, or set the script root$"),
+        (
+            "script = 'zzz.py'",
+            "",
+            r"no script 'zzz\.py' .*: correct its path, set the script root, or scan the folder that holds both$",
+        ),
         ("script = '../../../etc/export.py'", "", "no script"),
         ("script = '/conversion/export.py'", "", "no script"),
         ("script = 'version/export.py'", "", "no script"),

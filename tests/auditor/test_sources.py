@@ -87,7 +87,10 @@ def test_folders_that_are_not_entered(tmp_path: Path) -> None:
     sources = Sources(root)
     assert sources.python_files() == ("a/m.py",)
     assert sources.paths() == ("a/m.py", "a/notes.txt")
-    assert [str(skip) for skip in sources.skipped()] == ["a/up: a link to a folder", "out: a link that leaves the tree"]
+    assert [str(skip) for skip in sources.skipped()] == [
+        "a/up: a link to a folder, which is not followed",
+        "out: a link that leaves the tree",
+    ]
     assert not sources.exists("out/m.py")
     assert sources.module("out.m", None) is None
 

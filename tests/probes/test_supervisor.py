@@ -116,7 +116,7 @@ def test_without_the_runtime_the_files_and_the_install_line_remain(
     monkeypatch.setenv("PYTHONPATH", str(package.parent))
     report = probe(bundle("dense"), QUICK)
     assert (report["status"], report["verdict"]) == ("ok", "partial")
-    assert "pip install 'spec-audit[coreai]'" in report["reasons"][0]
+    assert "pip install 'coreai-core>=1.0.0b3' 'numpy>=2.3,<2.4'" in report["reasons"][0]
     assert report["files"]["assets"][0]["bytes"] > 100_000
 
 

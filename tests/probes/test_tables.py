@@ -93,8 +93,10 @@ def test_the_caller_may_say_where_a_table_was_measured(tmp_path: Path) -> None:
     [
         ("t.csv", "", "empty"),
         ("t.csv", "a,b\n1,2\n", "columns s and ms were expected, found a, b"),
-        ("t.csv", "s,ms\n1\n", "too few columns"),
-        ("t.csv", "s,ms\n1,fast\n", "'fast' is no time in ms"),
+        ("t.csv", "s,ms\n", "columns without a row; write one for each S and ms"),
+        ("t.csv", "# made by hand\n\ns,ms\n1,1\n2\n", "t.csv:5: '2' has too few columns"),
+        ("t.csv", f"s,ms\n1,{'1' * 200_000}\n", "t.csv:2: no line of a table (field larger than"),
+        ("t.csv", "s,ms\n1,fast\n", "t.csv:2: 'fast' is no time in ms"),
         ("t.csv", "s,ms\n1.5,2\n", "'1.5' is no S"),
         ("t.csv", "s,ms\n0,2\n", "'0' is no S"),
         ("t.csv", "s,ms\n1,-2\n", "not all above 0"),

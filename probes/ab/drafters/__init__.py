@@ -34,7 +34,7 @@ def make(name: str, match: Match | None = None) -> Drafter:
         from probes.ab.drafters.tree import SuffixTree
 
         return SuffixTree(found.least)
-    if name.startswith(RECORDED):
+    if name.startswith(RECORDED) and name != RECORDED:
         from probes.ab.drafters.recorded import read
 
         return read(Path(name.removeprefix(RECORDED)))

@@ -33,13 +33,14 @@ class Recorded:
 def read(path: Path) -> Recorded:
     """`{"drafts": {"<text length>": [token, ...]}}`. ValueError says what is wrong."""
     try:
-        if path.stat().st_size > _SIZE_LIMIT:
-            raise ValueError(f"{path}: too large for recorded drafts")
-        data = json.loads(path.read_text("utf-8"))
+        size = path.stat().st_size
+        data = json.loads(path.read_text("utf-8")) if size <= _SIZE_LIMIT else None
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise ValueError(f"{path}: not valid JSON ({error})") from None
+    if size > _SIZE_LIMIT:
+        raise ValueError(f"{path}: too large for recorded drafts")
     drafts = data.get("drafts") if isinstance(data, dict) else None
     if not isinstance(drafts, dict) or not all(_is_draft(at, tokens) for at, tokens in drafts.items()):
         raise ValueError(f'{path}: {{"drafts": {{"<text length>": [token, ...]}}}} was expected')

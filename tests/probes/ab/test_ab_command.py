@@ -187,6 +187,7 @@ def test_plan_refuses_an_inconsistent_record(bundle: Callable[[str], Path], ids:
         (("--mode", "ab", "--workload", "x={ids}", "--k", "0"), "'0': 2, adaptive"),
         (("--mode", "ab", "--workload", "x={ids}", "--drafter", "eagle"), "no drafter is called 'eagle'"),
         (("--mode", "ab", "--workload", "x={ids}", "--drafter", "recorded:none.json"), "none.json: No such file"),
+        (("--mode", "ab", "--workload", "x={ids}", "--drafter", "recorded:"), "no drafter is called 'recorded:'"),
         (("--mode", "ab", "--workload", "x={ids}", "--band", "28,26"), "LOW must be"),
         (("--mode", "ab", "--workload", "x={ids}", "--ngram-min", "6"), "least <= most"),
         (("--mode", "rows", "--k", "2"), "--k belongs to --mode ab"),
@@ -209,7 +210,9 @@ def test_tokens_outside_the_vocabulary_are_a_result(bundle: Callable[[str], Path
     ids.write_text("1 2 99999")
     result = run(bundle("dense"), ids, "--k", 2)
     assert result.exit_code == 1
-    assert "a token lies outside 0..255" in result.stdout
+    assert "ab on main: refused" in result.stdout
+    assert "token 99999 lies outside 0..255" in result.stdout
+    assert "warm-up" not in result.stdout
 
 
 def test_a_language_bundle_brings_its_tokenizer_and_stop_tokens(language_bundle: Path, tmp_path: Path) -> None:
