@@ -20,8 +20,8 @@ from rules.waivers import State
 
 SCAN, PROBE, PLAN = "spec-audit.scan/1", "spec-audit.probe/1", "spec-audit.plan/1"
 
-# A class is a type; a pattern, a text that it fits; a list of one shape, a list of it; a mapping lists the keys that must
-# be there.
+# A class is a type; a pattern, a text that it fits; a list of one shape, a list of it. A mapping lists the keys that
+# must be there.
 _PLACE = {"path": str, "line": int, "note": str}
 _FACT = {"value": (str, None), "evidence": [_PLACE], "reason": str}
 _STATE = {"name": str, "role": str, "shape": [str], "evidence": [_PLACE], "reason": str}

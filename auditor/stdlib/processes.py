@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
@@ -19,14 +19,12 @@ from auditor.values import NONE, Args, Const, Instance, Native, NativeClass, Seq
 def _command(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`subprocess.run(args, cwd=...)` and those like it."""
     _start(it, _words(it, args.get(0, "args", "cmd", "command"), site), site, args.kw.get("cwd"))
-    return Instance(
-        COMPLETED,
-        {
-            "returncode": Const(0),
-            "stdout": Unknown("the output of a program", "stdout", "str"),
-            "stderr": Unknown("the output of a program", "stderr", "str"),
-        },
-    )
+    texts = {name: _printed(name, site, "str") for name in ("stdout", "stderr")}
+    return Instance(COMPLETED, {"returncode": Const(0), **texts})
+
+
+def _printed(name: str, site: Site | None, kind: str = "") -> Unknown:
+    return Unknown("the output of a program", name, kind, places=here(site))
 
 
 def _start(it: Interpreter, words: list[str], site: Site | None, folder: Value | None = None) -> None:
@@ -52,30 +50,50 @@ def _spread(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _output(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`subprocess.check_output` and `getoutput`."""
     _command(it, args, site)
-    return Unknown("the output of a program", "output", "str", places=here(site))
+    return _printed("output", site, "str")
 
 
 def _opened(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`os.popen`: a file to read the output from."""
     _command(it, args, site)
-    return Unknown("the output of a program", "output", places=here(site))
+    return _printed("output", site)
 
 
-def _replaced_by_list(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """`os.execv(path, args)`: the program takes the place of this one."""
-    listed = args.get(1, "args", "argv")
+def _listed(it: Interpreter, args: Args, site: Site | None) -> list[str]:
+    """The words of `(path, args, ...)`, where `args` begins with the program's own name."""
+    path, listed = args.get(0, "path", "file"), args.get(1, "args", "argv")
     words = _words(it, listed, site)[1:] if listed is not None else []
-    return _replaced(it, [args.get(0, "path", "file"), *map(Const, words)], site)
+    return [*([] if path is None else [format_value(path, "", None)]), *words]
 
 
-def _replaced_by_words(it: Interpreter, args: Args, site: Site | None) -> Value:
-    """`os.execl(path, name, *args)`."""
-    return _replaced(it, [*args.pos[:1], *args.pos[2:]], site)
+def _strung(it: Interpreter, args: Args, site: Site | None) -> list[str]:
+    """The words of `(path, name, *args)`."""
+    return [format_value(word, "", None) for word in (*args.pos[:1], *args.pos[2:])]
 
 
-def _replaced(it: Interpreter, words: Sequence[Value | None], site: Site | None) -> Value:
-    _start(it, [format_value(w, "", None) for w in words if w is not None], site)
-    raise ExitSignal("SystemExit")
+def _replaced_by(words: Callable[[Interpreter, Args, Site | None], list[str]]) -> Handler:
+    """`os.exec*`: the program takes the place of this one."""
+
+    def replace(it: Interpreter, args: Args, site: Site | None) -> Value:
+        _start(it, words(it, args, site), site)
+        raise ExitSignal("SystemExit")
+
+    return replace
+
+
+def _spawned_by(words: Callable[[Interpreter, Args, Site | None], list[str]], before: int) -> Handler:
+    """`os.spawn*` (a mode comes first) and `os.posix_spawn`: gives an exit status or the number of a process."""
+
+    def spawn(it: Interpreter, args: Args, site: Site | None) -> Value:
+        _start(it, words(it, Args(args.pos[before:], args.kw, args.more), site), site)
+        return _waited(it, args, site)
+
+    return spawn
+
+
+def _status_and_output(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`subprocess.getstatusoutput`."""
+    return Seq("tuple", [_waited(it, args, site), _output(it, args, site)])
 
 
 def _waited(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -84,7 +102,7 @@ def _waited(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _communicated(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Seq("tuple", [Unknown("the output of a program", name, places=here(site)) for name in ("stdout", "stderr")])
+    return Seq("tuple", [_printed(name, site) for name in ("stdout", "stderr")])
 
 
 COMPLETED = NativeClass(
@@ -152,14 +170,18 @@ NATIVES: dict[str, Value] = {
     "subprocess.call": Native("subprocess.call", _command),
     "subprocess.check_call": Native("subprocess.check_call", _command),
     "subprocess.check_output": Native("subprocess.check_output", _output),
+    "subprocess.getstatusoutput": Native("subprocess.getstatusoutput", _status_and_output),
     "subprocess.getoutput": Native("subprocess.getoutput", _output),
     "subprocess.Popen": Native("subprocess.Popen", _command),
     "asyncio.create_subprocess_exec": Native("create_subprocess_exec", _spread),
     "asyncio.create_subprocess_shell": Native("create_subprocess_shell", _command),
     "os.system": Native("os.system", _command),
     "os.popen": Native("os.popen", _opened),
-    **{f"os.{name}": Native(name, _replaced_by_list) for name in ("execv", "execve", "execvp", "execvpe")},
-    **{f"os.{name}": Native(name, _replaced_by_words) for name in ("execl", "execlp")},
+    **{f"os.{name}": Native(name, _replaced_by(_listed)) for name in ("execv", "execve", "execvp", "execvpe")},
+    **{f"os.{name}": Native(name, _replaced_by(_strung)) for name in ("execl", "execlp")},
+    **{f"os.{name}": Native(name, _spawned_by(_listed, 1)) for name in ("spawnv", "spawnve", "spawnvp", "spawnvpe")},
+    **{f"os.{name}": Native(name, _spawned_by(_strung, 1)) for name in ("spawnl", "spawnlp")},
+    **{f"os.{name}": Native(name, _spawned_by(_listed, 0)) for name in ("posix_spawn", "posix_spawnp")},
     "runpy.run_path": Native("run_path", _run()),
     "runpy.run_module": Native("run_module", _run("-m")),
     "sys.path": Instance(SYS_PATH),

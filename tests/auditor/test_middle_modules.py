@@ -142,6 +142,10 @@ def only_what_is_used(text: str) -> str:
         ('print(subprocess.getoutput("python tools/export.py --static"))', [STATIC]),
         ('with subprocess.Popen(["python", "tools/export.py", "--static"]) as p:\n    p.communicate()', [STATIC]),
         ('p = subprocess.Popen(["python", "tools/export.py"])\nif p.wait() != 0:\n    sys.exit(p.poll())', [FLEXIBLE]),
+        ('os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "tools/export.py", "--static"])', [STATIC]),
+        ('os.spawnlp(os.P_WAIT, "python3", "python3", "tools/export.py")', [FLEXIBLE]),
+        ('os.posix_spawn(sys.executable, ["python", "tools/export.py", "--static"], os.environ)', [STATIC]),
+        ('if subprocess.getstatusoutput("python tools/export.py --static")[0]:\n    sys.exit(1)', [STATIC]),
         (ASYNC.format('exec(sys.executable, "tools/export.py", "--static")'), [STATIC]),
         (ASYNC.format('shell("python tools/export.py --static")'), [STATIC]),
         ('subprocess.run([sys.executable, "-m", "package", "--static"])', [STATIC]),
@@ -164,6 +168,24 @@ def test_a_script_that_only_starts_another(tmp_path: Path, start: str, says: lis
         "all.py": f"{only_what_is_used(start)}\n{start}\n",
     }
     assert said(tmp_path, files, "all.py") == says
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        'import subprocess as sp\nsp.run(["python", "tools/export.py", "--static"])',
+        'from subprocess import run as start\nstart(["python", "tools/export.py", "--static"])',
+        'import os\nos.execvp("python", ["python", "tools/export.py", "--static"])',
+        'import os\nos.popen("python tools/export.py --static").read()',
+        'from os import popen\npopen("python tools/export.py --static").read()',
+        'from os import path, system\nsystem("python tools/export.py --static")',
+        f'import asyncio\n{ASYNC.format("""shell("python tools/export.py --static")""")}',
+        "from asyncio import create_subprocess_shell as start, run\n"
+        'async def go():\n    await start("python tools/export.py --static")\nrun(go())',
+    ],
+)
+def test_a_script_without_another_word_of_what_it_starts(tmp_path: Path, start: str) -> None:
+    assert said(tmp_path, {"tools/export.py": SCRIPT, "all.py": f"{start}\n"}, "all.py") == [STATIC]
 
 
 @pytest.mark.parametrize(("static", "says"), [("False", "eligible"), ("True", "out by static-query")])
