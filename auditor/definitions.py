@@ -10,7 +10,7 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-_PLAIN_BASES = frozenset({"torch", "typing", "abc", "enum", "collections", "transformers", "numpy", "argparse"})
+PLAIN_PACKAGES = frozenset({"torch", "typing", "abc", "enum", "collections", "transformers", "numpy", "argparse"})
 """Packages whose classes do nothing of the script's when somebody derives from one."""
 
 Bound = Mapping[str, list[int]]
@@ -89,7 +89,7 @@ def _is_plain_base(base: ast.expr, fixed: Mapping[str, int], groups: list[list[a
     if root.id not in fixed:
         return True  # a builtin, or not steady anyway
     for node in groups[fixed[root.id]]:
-        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").split(".")[0] not in _PLAIN_BASES):
+        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").split(".")[0] not in PLAIN_PACKAGES):
             return False
     return True
 
@@ -101,7 +101,7 @@ def _is_plain(group: list[ast.stmt]) -> bool:
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             return False
         names += [node.module] if isinstance(node, ast.ImportFrom) else [n.name for n in node.names]
-    return all((name or "").split(".")[0] in _PLAIN_BASES | sys.stdlib_module_names for name in names)
+    return all((name or "").split(".")[0] in PLAIN_PACKAGES | sys.stdlib_module_names for name in names)
 
 
 def _owners(node: ast.expr) -> Iterator[str]:

@@ -17,9 +17,11 @@ import libcst as cst
 from auditor.deep import resting
 from auditor.definitions import waiting
 from auditor.lines import Lines
+from auditor.outward import acting
 from auditor.parsing import parsed
 from auditor.places import Site
 from auditor.sources import SourceFile
+from auditor.toplevel import effects, has_effect, is_main_guard, registers, walruses
 
 
 class SyntaxProblem(Exception):
@@ -121,13 +123,14 @@ def index(file: SourceFile) -> ModuleSource:
     for number, statement in enumerate(statements):
         for name in statement.binds | statement.mutates:
             binders.setdefault(name, []).append(number)
-    for statement, waits in zip(statements, waiting(groups, binders, file.text), strict=True):
-        statement.waits = waits
+    outward = acting(groups, file.text)
+    for statement, waits, acts in zip(statements, waiting(groups, binders, file.text), outward, strict=True):
+        statement.waits = waits and not acts
     stars = tuple(n for n, s in enumerate(statements) if s.star)
     ordered = _order_matters(binders, statements, file.text)
     registers = any(s.registers for s in statements)
-    acts = ordered or registers or any(s.effects for s in statements)
-    return ModuleSource(file, tuple(statements), binders, stars, ordered, registers, acts)
+    acts_itself = ordered or registers or any(outward) or any(s.effects for s in statements)
+    return ModuleSource(file, tuple(statements), binders, stars, ordered, registers, acts_itself)
 
 
 def _statement(path: str, text: str, first: int, group: list[ast.stmt]) -> Statement:
@@ -135,10 +138,10 @@ def _statement(path: str, text: str, first: int, group: list[ast.stmt]) -> State
     binds: set[str] = set()
     mutates: set[str] = set()
     for node in group:
-        for name, how in _effects(node):
+        for name, how in effects(node):
             (binds if how == "bind" else mutates).add(name)
         if ":=" in text:
-            binds.update(_walruses(node))
+            binds.update(walruses(node))
     return Statement(
         path,
         text,
@@ -146,9 +149,9 @@ def _statement(path: str, text: str, first: int, group: list[ast.stmt]) -> State
         frozenset(binds - {"*"}),
         frozenset(mutates),
         star="*" in binds,
-        effects=any(map(_has_effect, group)),
-        main_guard=any(map(_is_main_guard, group)),
-        registers=any(map(_registers, group)),
+        effects=any(map(has_effect, group)),
+        main_guard=any(map(is_main_guard, group)),
+        registers=any(map(registers, group)),
         imports=all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in group),
     )
 
@@ -176,48 +179,6 @@ def _too_deep(node: ast.AST) -> bool:
     return False
 
 
-def _is_main_guard(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
-
-
-def _has_effect(node: ast.stmt) -> bool:
-    """Whether running the statement may change something outside its own names: a call, or a write to an attribute."""
-    match node:
-        case ast.Expr(value=ast.Call()):
-            return True
-        case ast.Assign(targets=targets):
-            return any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in targets)
-        case ast.AugAssign(target=target):
-            return isinstance(target, (ast.Attribute, ast.Subscript))
-        case ast.Delete():
-            return True
-        case ast.If() if _is_main_guard(node):
-            return False
-        case ast.If(body=body, orelse=orelse) | ast.For(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
-            return any(map(_has_effect, [*body, *orelse]))
-        case ast.With(body=body):
-            return any(map(_has_effect, body))
-        case ast.Try(body=body, orelse=orelse, finalbody=final):
-            return any(map(_has_effect, [*body, *orelse, *final]))
-    return False
-
-
-def _registers(node: ast.stmt) -> bool:
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return False
-    return any("regist" in n.lower() or n.rpartition(".")[2] in ("impl", "custom_op") for n in _decorators(node))
-
-
-def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[str]:
-    return [ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
-
-
-def _commands(decorator: str) -> bool:
-    """Whether it puts a function into a group of commands: `@app.command()`, where `@click.command()` makes one."""
-    group, _, method = decorator.rpartition(".")
-    return method in ("command", "callback", "group") and group not in ("", "click", "typer")
-
-
 def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
     """Statements with their first and last lines; those that share a line come together."""
     current: tuple[int, int, list[ast.stmt]] | None = None
@@ -233,85 +194,3 @@ def _groups(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
         current = (first, last, [node])
     if current:
         yield current
-
-
-def _effects(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """(name, 'bind' | 'mutate') for every module-level name that the statement binds or mutates; `*` for all of one."""
-    match node:
-        case ast.FunctionDef(name=n) | ast.AsyncFunctionDef(name=n) | ast.ClassDef(name=n):
-            yield n, "bind"
-            yield from ((d.partition(".")[0], "mutate") for d in _decorators(node) if _commands(d))
-            return
-        case ast.Import(names=names):
-            for a in names:
-                yield (a.asname or a.name.split(".")[0]), "bind"
-        case ast.ImportFrom(names=names):
-            for a in names:
-                yield (a.asname or a.name), "bind"
-        case ast.Assign(targets=targets):
-            for t in targets:
-                yield from _target(t)
-        case ast.AnnAssign(target=t, value=v) if v is not None:
-            yield from _target(t)
-        case ast.AugAssign(target=t):
-            for name, _ in _target(t):
-                yield name, "mutate"
-        case ast.Delete(targets=targets):
-            for t in targets:
-                for name, _ in _target(t):
-                    yield name, "mutate"
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=root))):
-            while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
-                root = root.func if isinstance(root, ast.Call) else root.value
-            if isinstance(root, ast.Name):
-                yield root.id, "mutate"
-        case ast.For(target=t) | ast.AsyncFor(target=t):
-            yield from _target(t)
-        case ast.With(items=items) | ast.AsyncWith(items=items):
-            for item in items:
-                if item.optional_vars is not None:
-                    yield from _target(item.optional_vars)
-        case ast.Try(handlers=handlers) | ast.TryStar(handlers=handlers):
-            for h in handlers:
-                if h.name is not None:
-                    yield h.name, "bind"
-        case ast.Match(cases=cases):
-            for sub in (sub for c in cases for sub in ast.walk(c.pattern)):
-                captured = sub.rest if isinstance(sub, ast.MatchMapping) else getattr(sub, "name", None)
-                if captured is not None:
-                    yield captured, "bind"
-    for inner in _inside(node):
-        yield from _effects(inner)
-
-
-def _inside(node: ast.stmt) -> Iterator[ast.stmt]:
-    """The statements in the blocks of a compound statement that is no definition."""
-    for block in ("body", "orelse", "finalbody"):
-        yield from getattr(node, block, ())
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield from part.body
-
-
-def _walruses(node: ast.AST) -> Iterator[str]:
-    """The module-level names that `:=` binds inside a statement."""
-    if isinstance(node, ast.NamedExpr):
-        yield node.target.id
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-        for child in ast.iter_child_nodes(node):
-            yield from _walruses(child)
-
-
-def _target(t: ast.expr) -> Iterator[tuple[str, str]]:
-    match t:
-        case ast.Name(id=n):
-            yield n, "bind"
-        case ast.Tuple(elts=elts) | ast.List(elts=elts):
-            for e in elts:
-                yield from _target(e)
-        case ast.Starred(value=v):
-            yield from _target(v)
-        case ast.Attribute(value=v) | ast.Subscript(value=v):
-            while isinstance(v, (ast.Attribute, ast.Subscript)):
-                v = v.value
-            if isinstance(v, ast.Name):
-                yield v.id, "mutate"

@@ -29,6 +29,7 @@ def report(files: tuple[str, ...], output: Path | None, source_url: str | None) 
     All files are JSON reports of spec-audit, told apart by their schema. A probe or a plan joins the model that its
     bundle's name says; FILE#MODEL-ID names another. A probe that ran with --against joins what it was compared with.
     """
+    from reports.decision_words import DECISIONS
     from reports.html import render
     from reports.wording import plural
     from rules.documents import PLAN, PROBE, SCAN
@@ -66,7 +67,7 @@ def report(files: tuple[str, ...], output: Path | None, source_url: str | None) 
         exits.say(_plain(f"warning: {stray.source}: no model of the scan ships a bundle {name!r}; {hint}"))
     for cost in found.stray_costs:
         exits.say(_plain(f"warning: no model of the scan ships the bundle of the table {cost.label!r}"))
-    groups = ", ".join(f"{len(models)} {decision}" for decision, models in found.groups)
+    groups = ", ".join(f"{len(models)} {DECISIONS[decision].short}" for decision, models in found.groups)
     exits.say(f"{plural(len(found.models), 'model')}: {groups}" if groups else "no model")
     if destination:
         exits.say(f"report: {destination}")
