@@ -37,9 +37,7 @@ def run(bench: Bench) -> GateResult:
     trials = [_Trial(bench, bench.prefix), _Trial(bench, max(1, bench.prefix // 2), rounds=2)]
     plain = [trial.after(trial.stale) for trial in trials]
     pairs = list(zip(trials, plain, strict=True))
-    numbers: dict[str, Any] = {
-        "rejected": [{"prefix": trial.prefix, **found.as_json(), "still_below": trial.still} for trial, found in pairs]
-    }
+    numbers: dict[str, Any] = {"rejected": [{"prefix": trial.prefix, **found.as_json()} for trial, found in pairs]}
     verdicts = [trial.graded(found) for trial, found in pairs]
     largest = max(plain, key=lambda difference: difference.relative)
     reasons = [f"after {bench.prefix} tokens: {shown(largest)}"]
@@ -76,7 +74,6 @@ class _Trial:
         self.right = bench.tokens(_RIGHT, 1)
         self.start: Snapshot = bench.prefill(bench.tokens(prefix))
         self.clean = self._continued(self.start)
-        self.still = still(self.after(self.start))
         bench.back(self.start)
         for salt in range(rounds):
             bench.feed(bench.tokens(max(bench.widest, 2), 3 + salt), prefix)
@@ -89,7 +86,9 @@ class _Trial:
     def graded(self, difference: Difference) -> Outcome:
         """The verdict of `after`: what moves within the tolerance is not nothing."""
         found = graded(difference, self.bench.tolerance)
-        return Outcome.PARTIAL if found is Outcome.CONFIRMED and difference.relative > self.still else found
+        if found is not Outcome.CONFIRMED or difference.relative == 0:
+            return found
+        return Outcome.PARTIAL if difference.relative > still(self.after(self.start)) else found
 
     def _continued(self, states: Snapshot) -> Rows:
         """The rows of the right tokens, one by one and then in the widest pieces; of one position, the steps alone."""

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from probes.gates.bench import Bench
+from probes.gates.bench import Bench, Snapshot
 from probes.gates.gate import GateResult, Outcome, graded, shown, worst
 from probes.tolerance import Difference, compare
 
+if TYPE_CHECKING:
+    from probes.backend import Rows
+
 NAME = "rows"
 QUESTION = "one forward of S=q gives the rows of q forwards of S=1"
-_ELSEWHERE = 3
-"""How far before the prefix's end the widest query is tried again. Prefixes are even, so this place is not."""
+_FURTHER = 3
+"""How far behind the prefix a wide query is tried again. Prefixes are even, so that place is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """What queries of several widths from one place give, against steps from there."""
+    """A query of `width` from `place` on, against the steps over the same tokens."""
 
     place: int
-    widths: dict[int, Difference]
+    width: int
+    difference: Difference
 
 
 class _Short(Exception):
@@ -29,63 +33,64 @@ class _Short(Exception):
 
 
 def run(bench: Bench) -> GateResult:
-    """Every width from 2; then the widest at an odd place, for a kernel may be right where whole blocks begin only."""
+    """Every width from 2; then a wide one at an odd place, for a kernel may be right only where whole blocks begin."""
+    import numpy as np
+
     widths = [width for width in bench.widths if width > 1]
     if not widths:
         return GateResult.not_run(NAME, "the graph takes S=1 only: there is nothing to compare")
-    odd = max(1, bench.prefix - _ELSEWHERE)
+    start = bench.prefill(bench.tokens(bench.prefix))
+    drafts = bench.tokens(bench.widest, 1)
+    first = bench.steps(drafts[:_FURTHER], bench.prefix)
+    further = bench.session.states()
+    rest = bench.steps(drafts[_FURTHER:], bench.prefix + _FURTHER) if len(drafts) > _FURTHER else first[:0]
+    reference = np.concatenate([first, rest])
+    left = max((width for width in widths if width <= len(rest)), default=0)
     try:
-        here = _compared(bench, bench.prefix, widths)
-        there = _compared(bench, odd, widths[-1:]) if odd != bench.prefix else None
+        found = [_compared(bench, start, drafts[:width], bench.prefix, reference[:width]) for width in widths]
+        if left:
+            tokens = drafts[_FURTHER : _FURTHER + left]
+            found.append(_compared(bench, further, tokens, bench.prefix + _FURTHER, rest[:left]))
     except _Short as error:
         return GateResult.not_run(NAME, f"{error}, so there is nothing to compare")
-    return _result(bench, here, there)
+    return _result(bench, found)
 
 
-def _compared(bench: Bench, place: int, widths: Sequence[int]) -> _Compared:
-    """The steps of the widest are the reference for all, for their tokens are the same."""
-    start = bench.prefill(bench.tokens(place))
-    drafts = bench.tokens(bench.widest, 1)
-    reference = bench.steps(drafts, place)
-    found = {}
-    for width in widths:
-        bench.back(start)
-        rows = bench.forward(drafts[:width], place)
-        if len(rows) != width:
-            raise _Short(f"{len(rows)} rows came out for S={width}")
-        found[width] = compare(reference[:width], rows)
-    return _Compared(place, found)
+def _compared(bench: Bench, start: Snapshot, tokens: Sequence[int], place: int, steps: Rows) -> _Compared:
+    bench.back(start)
+    rows = bench.forward(tokens, place)
+    if len(rows) != len(tokens):
+        raise _Short(f"{len(rows)} rows came out for S={len(tokens)}")
+    return _Compared(place, len(tokens), compare(steps, rows))
 
 
-def _result(bench: Bench, here: _Compared, there: _Compared | None) -> GateResult:
-    found = [(part.place, width, one) for part in (here, there) if part for width, one in part.widths.items()]
-    all_of = [one for _, _, one in found]
-    verdicts = [graded(one, bench.tolerance) for one in all_of]
+def _result(bench: Bench, found: Sequence[_Compared]) -> GateResult:
+    verdicts = [graded(one.difference, bench.tolerance) for one in found]
     verdict = worst(verdicts)
-    largest = max(all_of, key=lambda one: one.relative)
-    counted = here.widths.values()
-    equal, total = sum(one.equal for one in counted), sum(one.rows for one in counted)
-    ties = sum(len(one.flips) for one in counted if graded(one, bench.tolerance) is Outcome.CONFIRMED)
+    largest = max((one.difference for one in found), key=lambda one: one.relative)
+    here = [one for one in found if one.place == bench.prefix]
+    equal, total = sum(one.difference.equal for one in here), sum(one.difference.rows for one in here)
+    ties = sum(
+        len(one.difference.flips) for one in here if graded(one.difference, bench.tolerance) is Outcome.CONFIRMED
+    )
     numbers: dict[str, Any] = {
-        "prefix": here.place,
+        "prefix": bench.prefix,
         "max_delta_relative": largest.relative if largest.finite else None,
         "argmax_equal": equal,
         "rows": total,
         "near_ties": ties,
-        "widths": {str(width): one.as_json() for width, one in here.widths.items()},
+        "widths": {str(one.width): one.difference.as_json() for one in here},
     }
-    if there:
-        numbers["elsewhere"] = {"prefix": there.place, "width": found[-1][1], **all_of[-1].as_json()}
+    for one in found[len(here) :]:
+        numbers["elsewhere"] = {"prefix": one.place, "width": one.width, **one.difference.as_json()}
     if verdict is not Outcome.CONFIRMED:
-        place, width, bad = next(
-            item for item, its in zip(found, verdicts, strict=True) if its is not Outcome.CONFIRMED
-        )
-        where = "" if place == here.place else f" after {place} tokens, not after {here.place}"
+        bad = next(one for one, its in zip(found, verdicts, strict=True) if its is not Outcome.CONFIRMED)
+        where = "" if bad.place == bench.prefix else f" after {bad.place} tokens, not after {bench.prefix}"
         near = " (between the bounds)" if verdict is Outcome.PARTIAL else ""
         overall = f"; all widths: argmax {equal} of {total} rows"
-        return GateResult(NAME, verdict, f"S={width}{where}: {shown(bad)}{near}{overall}", numbers, bench.tolerance)
+        words = f"S={bad.width}{where}: {shown(bad.difference)}{near}{overall}"
+        return GateResult(NAME, verdict, words, numbers, bench.tolerance)
     tied = f", {ties} near tie{'s' if ties != 1 else ''}" if ties else ""
-    widths = list(here.widths)
-    span = f"S={widths[0]}..{widths[-1]}" if len(widths) > 1 else f"S={widths[0]}"
+    span = f"S={here[0].width}..{here[-1].width}" if len(here) > 1 else f"S={here[0].width}"
     reason = f"{span}: delta at most {largest.relative:.3g} of the scale, argmax {equal} of {total} rows{tied}"
     return GateResult(NAME, verdict, reason, numbers, bench.tolerance)

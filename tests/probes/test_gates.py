@@ -58,7 +58,7 @@ def test_right_graphs_have_no_delta_at_all(opened: Opened, good: str) -> None:
         ("last_token", "shape", "1 row for S=2"),
         ("wrong_mask", "rows", "S=2: delta"),
         ("late_mask", "rows", "S=2: delta"),
-        ("block_mask", "rows", "S=8 after 37 tokens, not after 40: delta"),
+        ("block_mask", "rows", "S=5 after 43 tokens, not after 40: delta"),
         ("suppressed_wrong_mask", "rows", "S=2: delta"),
         ("offset_wrong_mask", "rows", "S=2: delta"),
         ("edge_mask_f16", "rewind", "after 40 tokens: delta"),
