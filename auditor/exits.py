@@ -30,13 +30,17 @@ def guarded(run: Callable[[], int]) -> int:
         say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes standard output once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _drop_output()
         return CLOSED
     except Exception as error:
         clear_progress()
         _crashed(error)
         return CRASH
+
+
+def _drop_output() -> None:
+    """What could not be written is dropped: the interpreter flushes standard output once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _crashed(error: Exception) -> None:
@@ -62,9 +66,15 @@ def write(text: str, destination: Path | None = None) -> None:
     if destination is None:
         if sys.stdout is None:
             raise BrokenPipeError
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        try:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            _drop_output()
+            raise click.UsageError(f"cannot write to standard output: {error.strerror}") from None
         return
     try:
         _replace(destination, data)

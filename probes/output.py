@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,14 @@ def writable(ctx: click.Context, parameter: click.Parameter, value: Path | None)
 def write(text: str, output: Path | None) -> None:
     """To standard output, or to a file, which is replaced whole or not at all; a device is written to."""
     if output is None:
-        click.echo(text, nl=False)
+        try:
+            click.echo(text, nl=False)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            # The interpreter flushes standard output once more at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            raise click.UsageError(f"cannot write to standard output: {error.strerror}") from None
         return
     try:
         replace = output.is_file() or not output.exists()

@@ -322,6 +322,20 @@ def test_a_reader_that_goes_away() -> None:
     assert process.returncode == exits.CLOSED
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", [("rules",), ("scan", "."), ("plan", "table.csv")])
+def test_a_disk_that_is_full_is_no_crash(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "table.csv").write_text("s,ms\n1,1\n2,1\n3,1\n4,2\n")
+    command = [sys.executable, "-P", "-m", "auditor", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            command, cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ran.returncode == exits.USAGE
+    assert ran.stderr.rstrip().endswith("cannot write to standard output: No space left on device")
+
+
 def test_help_imports_no_heavy_module() -> None:
     code = (
         "import sys; from auditor.cli import main; main(['--help']); "
