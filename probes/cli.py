@@ -211,14 +211,20 @@ def probe(
     _check(options)
     try:
         scan = load(against) if against else None
-        with _progress() as progress:
-            report = run(bundle, options, progress)
-        if scan is not None and report["graphs"]:
-            report["against"] = compare(report, *scan)
     except JoinError as error:
         raise click.UsageError(str(error)) from None
+    with _progress() as progress:
+        report = run(bundle, options, progress)
+    no_join = ""
+    if scan is not None and report["graphs"]:
+        try:
+            report["against"] = compare(report, *scan)
+        except JoinError as error:
+            no_join = str(error)
     write(_rendered(report, format_, fail_on), output)
     say(_probe_summary(report))
+    if no_join:  # what was measured is written all the same
+        raise click.UsageError(no_join)
     ctx.exit(_probe_status(report, fail_on))
 
 

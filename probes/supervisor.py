@@ -105,9 +105,12 @@ def _follow(child: _Child, seconds: float, listener: Listener, run: Run) -> str:
     current, ready = "", False
     deadline = time.monotonic() + STARTUP_SECONDS
     while True:
-        event = child.next_event(deadline - time.monotonic())
+        try:
+            event = child.next_event(deadline - time.monotonic())
+            slow = event is None and child.running()
+        except TimeoutError:
+            event, slow = None, True
         if event is None:
-            slow = child.running()
             how = f"took longer than {seconds if current else STARTUP_SECONDS:g} s" if slow else child.epitaph()
             if current:
                 run.results[current] = StepResult(failure=f"at {current} the child process {how}", died=True)
@@ -191,11 +194,11 @@ class _Child:
                 self._stderr.append(text[:300])
 
     def next_event(self, seconds: float) -> dict[str, Any] | None:
-        """The next event; None when the child closed its end or the time is over."""
+        """The next event; None when the child closed its end. TimeoutError when the time is over."""
         try:
             return self._events.get(timeout=max(seconds, 0))
         except queue.Empty:
-            return None
+            raise TimeoutError from None
 
     def running(self) -> bool:
         """Whether the child is alive: given a moment, for its pipes close shortly before it is gone."""

@@ -64,6 +64,11 @@ class Bench:
         """Whether the graph takes one position only, so that nothing can be verified together."""
         return self.widths == (1,)
 
+    @property
+    def only_one(self) -> str:
+        """Why there is no wider query than S=1."""
+        return "no S above 1 was asked for" if self.session.widths is None else "the graph takes S=1 only"
+
     def tokens(self, count: int, salt: int = 0) -> list[int]:
         """`count` tokens, always the same for one salt; different salts differ at every place."""
         import numpy as np

@@ -38,7 +38,7 @@ def run(bench: Bench) -> GateResult:
 
     widths = [width for width in bench.widths if width > 1]
     if not widths:
-        return GateResult.not_run(NAME, "the graph takes S=1 only: there is nothing to compare")
+        return GateResult.not_run(NAME, f"{bench.only_one}: there is nothing to compare")
     start = bench.prefill(bench.tokens(bench.prefix))
     drafts = bench.tokens(bench.widest, 1)
     first = bench.steps(drafts[:_FURTHER], bench.prefix)

@@ -41,6 +41,6 @@ def run(bench: Bench) -> GateResult:
     if unfinite:
         return GateResult(NAME, Outcome.REFUTED, f"values that are no numbers at S={unfinite[0]}", numbers)
     if bench.single:
-        return GateResult(NAME, Outcome.PARTIAL, "the graph takes S=1 only: one row says nothing about more", numbers)
+        return GateResult(NAME, Outcome.PARTIAL, f"{bench.only_one}: one row says nothing about more", numbers)
     widths = f"S={bench.widths[0]}..{bench.widest}" if len(bench.widths) > 1 else f"S={bench.widest}"
     return GateResult(NAME, Outcome.CONFIRMED, f"{widths}: as many rows as positions", numbers)

@@ -18,7 +18,7 @@ QUESTION = "one forward of S=q and q forwards of S=1 leave the same states"
 def run(bench: Bench) -> GateResult:
     """The widest query; a cache on the rows up to the last one written, any other state whole."""
     if bench.single:
-        return GateResult.not_run(NAME, "the graph takes S=1 only: there is one way to write")
+        return GateResult.not_run(NAME, f"{bench.only_one}: there is one way to write")
     if not bench.session.signature.states:
         return GateResult.not_run(NAME, "the graph has no states")
     start = bench.prefill(bench.tokens(bench.prefix))

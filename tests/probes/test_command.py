@@ -97,6 +97,12 @@ REFUTED = {
     "hybrid": ["rule hybrid-state", "gate rewind"],
     "wrong_mask": ["gate rows", "gate state"],
     "late_mask": ["gate rows", "gate state"],
+    "edge_mask_f16": ["gate rewind"],
+    "block_mask": ["gate rows"],
+    "suppressed_wrong_mask": ["gate rows", "gate state"],
+    "suppressed_hybrid": ["rule hybrid-state", "gate rewind"],
+    "weak_hybrid_f16": ["rule hybrid-state"],
+    "offset_wrong_mask": ["gate rows", "gate state"],
     "ring": ["rule ring-cache", "gate rewind"],
     "unwritten": ["gate history"],
     "token_out": ["rule no-logits"],
@@ -119,7 +125,7 @@ def test_each_defective_graph_is_refuted_for_its_reason(graphs: dict[str, dict[s
 
 def test_the_others_are_confirmed(graphs: dict[str, dict[str, Any]]) -> None:
     others = {name: graph["verdict"] for name, graph in graphs.items() if name not in REFUTED}
-    right = ("dense", "dense_f16", "fixed", "masked_reads", "start", "counter", "one_a_row")
+    right = ("dense", "dense_f16", "fixed", "masked_reads", "start", "counter", "one_a_row", "suppressed")
     assert others == {**dict.fromkeys(right, "confirmed"), "window4": "partial"}
 
 
@@ -261,6 +267,19 @@ def test_usage(arguments: list[str], says: str) -> None:
     result = run(EXAMPLE, *arguments)
     assert result.exit_code == 2
     assert says in result.stderr
+
+
+def test_a_scan_without_the_bundle_does_not_take_away_what_was_found(tmp_path: Path) -> None:
+    from reports.json_report import document
+    from rules.audit import audit
+    from tests.reports.sample import sample
+
+    scan = tmp_path / "scan.json"
+    scan.write_text(json.dumps(document(audit(sample()))))
+    result = run(EXAMPLE, "--mode", "inspect", "--against", str(scan))
+    assert result.exit_code == 2
+    assert "main: partial" in result.stdout
+    assert "the scan has no graph for bundle" in " ".join(result.stderr.split())
 
 
 def test_a_missing_path_is_usage_and_another_folder_a_refusal(tmp_path: Path) -> None:

@@ -133,6 +133,11 @@ def test_one_position_compares_nothing_and_still_rewinds(opened: Opened) -> None
     assert results["rewind"].verdict == "confirmed"
 
 
+def test_one_position_by_request_is_no_property_of_the_graph(opened: Opened) -> None:
+    assert run(opened("dense"), "rows", width=1).reason == "no S above 1 was asked for: there is nothing to compare"
+    assert run(opened("static"), "rows").reason == "the graph takes S=1 only: there is nothing to compare"
+
+
 def test_one_fixed_window_is_compared_with_padded_steps(opened: Opened) -> None:
     result = run(opened("window4"), "rows")
     assert result.verdict == "confirmed"

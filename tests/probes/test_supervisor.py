@@ -89,6 +89,12 @@ def test_a_step_that_takes_too_long_is_ended(bundle: Callable[[str], Path], scra
     assert list(scratch.iterdir()) == []
 
 
+def test_a_step_that_ends_just_after_its_time_took_too_long(bundle: Callable[[str], Path]) -> None:
+    """The child may be gone by the time that somebody looks."""
+    run = supervise({"backend": "coreai", "path": str(bundle("dense"))}, [{"id": "inspect", "kind": "inspect"}], 0.01)
+    assert run.failure("inspect") == "at inspect the child process took longer than 0.01 s"
+
+
 def test_an_error_of_one_step_spares_the_rest(bundle: Callable[[str], Path]) -> None:
     request = {"backend": "coreai", "path": str(bundle("dense"))}
     gate = {"kind": "gate", "gate": "repeat", "capacity": 96, "bench": {"width": 4}}
