@@ -278,7 +278,7 @@ def explain(subject: str, model: str | None) -> None:
 def _story(path: Path, name: str) -> str:
     from auditor.report_files import read
     from reports.story import Unknown, story
-    from rules.documents import SCAN
+    from rules.document_shapes import SCAN
 
     try:
         return story(read(path, SCAN), name)

@@ -36,7 +36,7 @@ def diff(old: Path, new: Path, format_: str, output: Path | None) -> int:
     from auditor.report_files import read
     from reports import diff_text
     from rules.diff import diff as compare
-    from rules.documents import SCAN
+    from rules.document_shapes import SCAN
 
     destination = targets.writable(output)
     difference = compare(read(old, SCAN), read(new, SCAN))

@@ -32,7 +32,7 @@ def report(files: tuple[str, ...], output: Path | None, source_url: str | None) 
     from reports.decision_words import DECISIONS
     from reports.html import render
     from reports.wording import plural
-    from rules.documents import PLAN, PROBE, SCAN
+    from rules.document_shapes import PLAN, PROBE, SCAN
     from rules.join import JoinError
     from rules.provenance import checked_url
     from rules.review import Given, review

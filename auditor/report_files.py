@@ -9,7 +9,7 @@ import click
 
 from reports.wording import plain
 from rules import documents
-from rules.documents import DocumentError
+from rules.document_shapes import DocumentError
 
 
 def read(path: Path, only: str = "") -> dict[str, Any]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rules.disagree import disagreements
-from rules.documents import SCAN, DocumentError, read
+from rules.document_shapes import SCAN, DocumentError
+from rules.documents import read
 from rules.join import JoinError, bundle_names, candidates, same_facts
 
 __all__ = ["JoinError", "compare", "disagreements", "load"]

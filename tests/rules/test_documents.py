@@ -9,7 +9,8 @@ import pytest
 
 from reports.json_report import document
 from rules.audit import audit
-from rules.documents import PLAN, PROBE, SCAN, DocumentError, check, parse, read
+from rules.document_shapes import PLAN, PROBE, SCAN, DocumentError
+from rules.documents import check, parse, read
 from tests.reports.probe_sample import plan_of, probe
 from tests.reports.sample import hostile, sample
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from rules.documents import DocumentError, check
+from rules.document_shapes import DocumentError
+from rules.documents import check
 from rules.speedups import Measured, measured, predicted, recorded
 from tests.reports.probe_sample import ab, ab_row, plan_of, probe
 
