@@ -24,6 +24,11 @@ def import_module(it: Interpreter, dotted: str, importer: Module | None, site: S
 
 
 def _from_sources(it: Interpreter, dotted: str, importer: Module | None, site: Site) -> Module | None:
+    if importer is not None:
+        for end in (at for at, char in enumerate(dotted) if char == "."):
+            package = _audited(it, importer.source, 0, dotted[:end])
+            if package is not None:
+                imported(it, package)
     found = it.loader.resolve(dotted, importer.source.file if importer is not None else None, it.search)
     module = it.loader.opened(found) if found is not None else None
     if module is not None:
@@ -40,6 +45,9 @@ def imported(it: Interpreter, module: Module) -> None:
     if path not in it.imported:
         keeper.begins(it, module)
     if not (source.acts if audited else source.registers):
+        if audited and path not in it.imported:
+            it.imported.add(path)
+            _passed_on(it, source)
         it.imported.add(path)
         return
     keeper.met.imports[path] = module
@@ -65,6 +73,32 @@ def imported(it: Interpreter, module: Module) -> None:
                     break
                 finally:
                     module.pending.discard(number)
+
+
+def _passed_on(it: Interpreter, source: ModuleSource) -> None:
+    """What the imports of a module do that does nothing else when it is imported."""
+    for level, dotted, names in source.imports:
+        for name in (dotted, *(f"{dotted}.{name}".lstrip(".") for name in names)):
+            module = _audited(it, source, level, name)
+            if module is not None:
+                imported(it, module)
+
+
+def _audited(it: Interpreter, source: ModuleSource, level: int, dotted: str) -> Module | None:
+    """A module of the audited tree, if that is what an import in a file finds."""
+    top = dotted.split(".")[0]
+    try:
+        if level:
+            found = it.loader.sources.relative(source.file, level, dotted)
+        elif it.loader.is_native(dotted) or top in sys.stdlib_module_names:
+            return None
+        else:
+            found = it.loader.resolve(dotted, source.file, it.search)
+    except Unreadable:
+        return None
+    if found is None or found.path.endswith("/") or not it.loader.sources.audited(found.path):
+        return None
+    return it.loader.opened(found)
 
 
 def _missing(it: Interpreter, dotted: str, site: Site) -> Value:

@@ -21,7 +21,7 @@ from auditor.outward import acting
 from auditor.parsing import parsed
 from auditor.places import Site
 from auditor.sources import SourceFile
-from auditor.toplevel import effects, has_effect, is_main_guard, registers, walruses
+from auditor.toplevel import Import, effects, has_effect, imports, is_main_guard, registers, walruses
 
 
 class SyntaxProblem(Exception):
@@ -83,7 +83,8 @@ class ModuleSource:
     """A file with its statements in order and, for each name, the statements that bind or mutate it.
 
     `ordered` when the order of its statements matters: a name is bound twice, or classes register themselves;
-    `registers` when one of them does; `acts` when importing the file may do more than to define its names.
+    `registers` when one of them does; `acts` when importing the file may do more than to define its names,
+    beside what its `imports` do.
     """
 
     file: SourceFile
@@ -93,6 +94,7 @@ class ModuleSource:
     ordered: bool
     registers: bool
     acts: bool
+    imports: tuple[Import, ...] = ()
 
 
 _PYTHON = ".".join(map(str, sys.version_info[:2]))
@@ -130,7 +132,8 @@ def index(file: SourceFile) -> ModuleSource:
     ordered = _order_matters(binders, statements, file.text)
     registers = any(s.registers for s in statements)
     acts_itself = ordered or registers or any(outward) or any(s.effects for s in statements)
-    return ModuleSource(file, tuple(statements), binders, stars, ordered, registers, acts_itself)
+    imported = tuple(dict.fromkeys(imports(node for node in tree.body if not is_main_guard(node))))
+    return ModuleSource(file, tuple(statements), binders, stars, ordered, registers, acts_itself, imported)
 
 
 def _statement(path: str, text: str, first: int, group: list[ast.stmt]) -> Statement:

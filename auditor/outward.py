@@ -2,7 +2,7 @@
 
 A call in an assignment, a decorator, a default, a class body or a condition is usually made for its value, and then it
 may wait until somebody looks the value up. But it may also write into another module, which is seen there without
-anybody looking here. Only a file that holds such a write, or hands on what it imports, is run for it.
+anybody looking here. Only a file that holds such a write, or calls what it imports, is run for it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _SETS = re.compile(
 """`model.forward = x`, `model.table["a"] += x`, `a.b, c = x`. Prose that looks like one costs an evaluation."""
 _FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
 _DECORATED = frozenset(DEFINITIONS)
+_INNER_IMPORT = re.compile(r"^[ \t]+(?:from|import) ", re.MULTILINE)
 _QUIET = frozenset({ast.Import, ast.ImportFrom, ast.Pass, ast.Global})
 _LEAVES = frozenset({ast.Constant, ast.Load, ast.Store, *_QUIET})
 
@@ -54,11 +55,11 @@ class _File:
     @cached_property
     def _writes(self) -> bool:
         """Whether anything in it, functions included, sets a part of what is not `self`, or calls one of an import."""
-        if not self._foreign:
+        if not self._foreign and _INNER_IMPORT.search(self._text) is None:
             return False
         if _SETS.search(self._text):
             return True
-        names = "|".join(map(re.escape, sorted(self._foreign)))
+        names = "|".join(map(re.escape, sorted(self._foreign))) or "(?!)"
         return re.search(rf"\b(?:{names})\.\w+\.[\w.]+\(", self._text) is not None
 
     def acts(self, node: ast.stmt) -> bool:
@@ -72,7 +73,7 @@ class _File:
             return False
         if not self._own.isdisjoint(names) and self._writes:
             return True
-        return any(_hands_on(call, self._foreign) for call in calls)
+        return any(_leads_out(call, self._foreign) for call in calls)
 
 
 def _imported(node: ast.stmt) -> Iterator[str]:
@@ -102,17 +103,16 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _hands_on(call: ast.expr, foreign: frozenset[str]) -> bool:
-    """Whether a call gives something imported to something imported, or to what sets attributes, or imports."""
+def _leads_out(call: ast.expr, foreign: frozenset[str]) -> bool:
+    """Whether a call runs what another module defines, or gives something imported to what sets attributes."""
     if not isinstance(call, ast.Call):
         return False
     called = call.func.attr if isinstance(call.func, ast.Attribute) else _root(call.func)
-    if called in _IMPORTS:
+    if called in _IMPORTS or _root(call.func) in foreign:
         return True
-    if called not in _WRITES and _root(call.func) not in foreign:
-        return False
     given = (*call.args, *(keyword.value for keyword in call.keywords))
-    return any(isinstance(n, ast.Name) and n.id in foreign for value in given for n in ast.walk(value))
+    names = (n.id for value in given for n in ast.walk(value) if isinstance(n, ast.Name))
+    return called in _WRITES and not foreign.isdisjoint(names)
 
 
 def _calls(node: ast.stmt) -> tuple[list[ast.expr], set[str]]:

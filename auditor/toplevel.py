@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 Effect = tuple[str, str]
 """A name of the module, and `bind` or `mutate`."""
+
+Import = tuple[int, str, tuple[str, ...]]
+"""How many dots, the dotted name behind them, and what is imported from there: nothing by `import x`."""
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -126,6 +129,21 @@ def _target(target: ast.expr) -> Iterator[Effect]:
                 value = value.value
             if isinstance(value, ast.Name):
                 yield value.id, "mutate"
+
+
+def imports(body: Iterable[ast.stmt]) -> Iterator[Import]:
+    """The imports that run when the file is imported: those of its blocks as well, but for the checker of types."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from ((0, alias.name, ()) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.level, node.module or "", tuple(alias.name for alias in node.names)
+        elif not isinstance(node, DEFINITIONS) and not _is_for_types(node):
+            yield from imports(inside(node))
+
+
+def _is_for_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
 
 def walruses(node: ast.AST) -> Iterator[str]:

@@ -74,9 +74,59 @@ CHANGES = {
     "a method": "patcher = Patcher()\ndone = patcher.go()",
     "setattr as a value": "done = setattr(library.Model, 'forward', last)",
     "another module's function": "from tools import apply_elsewhere\ndone = apply_elsewhere(library.Model, last)",
+    "another module's function that knows": "from tools import patch_library\ndone = patch_library()",
+    "a function that imports what it changes": "import tools\ndone = tools.patch_library()",
     "an import by a call": "more = importlib.import_module('more')",
 }
 """Each leaves one row to the head of a model that the library defines and the script exports."""
+
+TOOLS = f"""\
+def apply_elsewhere(model, forward):
+    model.forward = forward
+
+
+{LAST}
+
+def patch_library():
+    import library
+    library.Model.forward = last
+"""
+
+PATCHING = f"import library\n\n{LAST}\nlibrary.Model.forward = last\n"
+REACHED = {
+    "a module that only imports": ("import first", {"first.py": "import patching\n"}),
+    "two of them": ("import first", {"first.py": "from second import X\n", "second.py": "import patching\nX = 1\n"}),
+    "an import in a block": (
+        "import first",
+        {"first.py": "try:\n    import patching\nexcept ImportError:\n    pass\n"},
+    ),
+    "the package of a module": ("from kit.part import X", {"kit/__init__.py": PATCHING, "kit/part.py": "X = 1\n"}),
+    "the package of a package": (
+        "from kit.inner.part import X",
+        {"kit/__init__.py": PATCHING, "kit/inner/__init__.py": "", "kit/inner/part.py": "X = 1\n"},
+    ),
+    "a package that imports its module": (
+        "from kit import part",
+        {"kit/__init__.py": "from . import changes\n", "kit/changes.py": PATCHING, "kit/part.py": "X = 1\n"},
+    ),
+    "a package that imports from its module": (
+        "from kit.part import X",
+        {"kit/__init__.py": "from .changes import last\n", "kit/changes.py": PATCHING, "kit/part.py": "X = 1\n"},
+    ),
+    "modules that import each other": (
+        "import first",
+        {"first.py": "import second\n", "second.py": "import first\nimport patching\n"},
+    ),
+}
+NOT_REACHED = {
+    "an import in a function": ("import first", {"first.py": "def later():\n    import patching\n"}),
+    "an import for the checker": (
+        "import first",
+        {"first.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import patching\n"},
+    ),
+    "an import in the main block": ("import first", {"first.py": "if __name__ == '__main__':\n    import patching\n"}),
+    "another module of the package": ("from kit.part import X", {"kit/changes.py": PATCHING, "kit/part.py": "X = 1\n"}),
+}
 
 QUIET = {
     "nothing": "",
@@ -93,12 +143,28 @@ def verdicts(root: Path, changes: str) -> list[str]:
     files = {
         "library.py": LIBRARY,
         "patches.py": f"{PATCHES}{changes}\n",
-        "tools.py": "def apply_elsewhere(model, forward):\n    model.forward = forward\n",
+        "tools.py": TOOLS,
         "more.py": f"import library\n\n{LAST}\nlibrary.Model.forward = last\n",
         "main.py": MAIN,
     }
     graphs = scan_text(root, files).graphs
     return [judge(graph.facts).says() for graph in graphs if graph.script == "main.py" and not graph.invocation.argv]
+
+
+def reached(root: Path, start: str, files: dict[str, str]) -> list[str]:
+    main = MAIN.replace("import patches", start)
+    graphs = scan_text(root, {"library.py": LIBRARY, "patching.py": PATCHING, "main.py": main, **files}).graphs
+    return [judge(graph.facts).says() for graph in graphs if graph.script == "main.py" and not graph.invocation.argv]
+
+
+@pytest.mark.parametrize("name", sorted(REACHED))
+def test_what_an_import_reaches_by_others(tmp_path: Path, name: str) -> None:
+    assert reached(tmp_path, *REACHED[name]) == ["out by last-token-only"]
+
+
+@pytest.mark.parametrize("name", sorted(NOT_REACHED))
+def test_what_an_import_does_not_reach(tmp_path: Path, name: str) -> None:
+    assert reached(tmp_path, *NOT_REACHED[name]) == ["eligible"]
 
 
 @pytest.mark.parametrize("name", sorted(CHANGES))
