@@ -81,7 +81,7 @@ def costs_of_probe(probe: Data) -> Iterator[Cost]:
                 str(cost["scope"]),
                 int(cost["context"]),
                 "refused" if refused else str(stairs.get("status", "ok")),
-                tuple(map(str, (*cost["reasons"], *stairs.get("reasons", ())))),
+                tuple(dict.fromkeys(map(str, (*cost["reasons"], *stairs.get("reasons", ()))))),
                 tuple(
                     CostPoint(
                         point["s"],

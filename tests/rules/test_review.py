@@ -163,6 +163,13 @@ def test_a_refused_sweep_gives_no_draft_length() -> None:
     assert any("the anchors drifted" in line for line in found.unchecked)
 
 
+def test_a_reason_that_sweep_and_staircase_share_is_said_once() -> None:
+    refused = cost(status="refused")
+    refused = {**refused, "reasons": ["contention"], "staircase": {**refused["staircase"], "reasons": ["contention"]}}
+    found = one(review(ONE, [given(probe(costs=[refused]))]))
+    assert found.probes[0].costs[0].reasons == ("contention",)
+
+
 def test_plans_join_by_the_bundle_in_their_label() -> None:
     found = one(review(ONE, (), [given(plan_of("model.aimodel"))]))
     assert [draft.k for draft in found.drafts] == [2, 7]
