@@ -22,6 +22,7 @@ from auditor.frameworks import (
     multifunction,
     torch_export,
     torch_jit,
+    unread_exporters,
 )
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
@@ -63,6 +64,7 @@ def natives() -> dict[str, Value]:
         **coreai_models.NATIVES,
         **executorch.NATIVES,
         **exporting.NATIVES,
+        **unread_exporters.NATIVES,
         **{name: _holder(name) for name in tables().holds_module},
     }
 
