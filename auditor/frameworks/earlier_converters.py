@@ -12,10 +12,12 @@ from __future__ import annotations
 from auditor.expressions.text import format_value
 from auditor.frameworks.coremltools_model import MODEL
 from auditor.frameworks.exports import Staged
+from auditor.frameworks.onnx_programs import onnx_declaration
+from auditor.graph_facts.compute import compute
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.sinks import Export
-from auditor.values import Args, Instance, Native, Value, is_given
+from auditor.values import NONE, Args, Instance, Native, Value, is_given
 from rules.facts import Fact, GraphFacts, Kind, Kv, Place
 
 _NETWORKS = {
@@ -37,10 +39,13 @@ def _converter(framework: str, tokens: bool) -> Native:
     def convert(it: Interpreter, args: Args, site: Site | None) -> Value:
         assert site is not None
         image = args.kw.get("image_input_names")
+        declaration = onnx_declaration(it, args.get(0, "model", "onnx_model") or NONE, site)
         if not tokens:
             facts = _no_decoder(site.place(f"a converter of {framework}'s models"))
         elif is_given(image):
             facts = _no_decoder(site.place("an image goes in"))
+        elif declaration is not None:
+            facts = compute(it, declaration)
         else:
             reason = f"the model comes from {framework}, and what it computes is not followed"
             facts = GraphFacts.unknown(reason, site.place())

@@ -25,5 +25,6 @@ def kept(it: Interpreter, file: Value | None, what: Unknown) -> Value:
 
 
 def _file(it: Interpreter, file: Value) -> tuple[str, str]:
-    script = it.stack[0].path if it.stack else ""
+    main = it.loader.main
+    script = it.stack[0].path if it.stack else main.source.file.path if main is not None else ""
     return script, format_value(file, "", None)
