@@ -54,3 +54,40 @@ def test_a_shape_that_only_a_file_knows(tmp_path: Path, ids: str) -> None:
         assert "`numpy.load()` is known at run time only" in (fact.reason or "")
         assert "q" not in (fact.reason or "").split()
         assert line_of(text, "np.load") in {p.line for p in fact.evidence}
+
+
+PARAMETER = [
+    "ids.reshape(1, 1)",
+    "ids.view(1, 1)",
+    "torch.tensor(ids).reshape(1, 1)",
+    "torch.from_numpy(np.asarray(ids).reshape((1, 1)))",
+    "acme.load()['ids'].reshape(1, 1)",
+    "ids.reshape([1, 1]).to(torch.int32)",
+]
+
+
+def uncalled(ids: str) -> str:
+    text = mutate(script(ids), ("def export(args):\n", "def export(args, ids):\n"))
+    return text[: text.index("if __name__")].replace("import torch\n", "import acme\nimport torch\n", 1)
+
+
+@pytest.mark.parametrize("ids", PARAMETER)
+def test_a_shape_that_is_given_to_what_nobody_knows(tmp_path: Path, ids: str) -> None:
+    assert judged(tmp_path, uncalled(ids)).says() == "out by static-query"
+
+
+@pytest.mark.parametrize("ids", ["ids", "ids.reshape(1, -1)", "ids.reshape(1, acme.rows())", "ids.lay(1, 1)"])
+def test_a_shape_that_nobody_gives(tmp_path: Path, ids: str) -> None:
+    facts = only(scan_text(tmp_path, {"export.py": uncalled(ids)})).facts
+    assert facts.query.value is None
+
+
+def test_what_a_forward_makes_of_unread_code_stays_unknown(tmp_path: Path) -> None:
+    """A shape says nothing there of whose rows they are."""
+    text = mutate(
+        EXPORTER,
+        ("import argparse\n", "import argparse\nimport acme\n"),
+        ("logits = self.head(x)", "logits = acme.head(x).reshape(1, rows, VOCAB)"),
+    )
+    facts = only(scan_text(tmp_path, {"export.py": text})).facts
+    assert facts.logits.value is None
