@@ -30,7 +30,9 @@ def cut_short(result: Result) -> bool:
 
 
 def where_cut(result: Result) -> Place | None:
-    return result.unread[0][1] if result.unread else result.ended_at
+    """Where an error ended the run; else the first import that was not read, or where the script leaves."""
+    failed = result.ended_at if result.failed else None
+    return failed or (result.unread[0][1] if result.unread else result.ended_at)
 
 
 def cut_after(exhausted: Unknown) -> tuple[str, Place | None]:

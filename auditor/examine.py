@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from auditor.changes import changed
 from auditor.endings import cut_after, cut_short, exporter, where_cut, why_nothing
 from auditor.evaluations import Evaluations
-from auditor.export_words import has_words, may_export
+from auditor.export_words import has_words, makes_models, may_export
 from auditor.launched import launched
 from auditor.loader import FILE_PREFIX, Loader
 from auditor.modules import ModuleSource, SyntaxProblem
@@ -122,9 +122,11 @@ class Examiner:
             into.add(run, self.unresolved(run, *delegates))
             return
         recipe = run.kind is InvocationKind.RECIPE
-        stands = recipe or (cut_short(result) and may_export(self._text(run)))
+        defines = self.only_defines(run.script)
+        text = "" if recipe else self._text(run)
+        stands = recipe or (cut_short(result) and may_export(text) and (not defines or makes_models(text)))
         nothing = self.unresolved(run, why_nothing(result), where_cut(result))
-        waits = self.only_defines(run.script) or (not run.argv and not (result.exhausted or result.ended))
+        waits = defines or (not run.argv and not (result.exhausted or result.ended))
         if run.kind is InvocationKind.DEFAULT and waits:
             into.waiting += [nothing] if stands and not into.others_export else []
         elif stands and (not into.others_export or result.exhausted or result.ended):

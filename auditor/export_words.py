@@ -15,6 +15,14 @@ _NO_MODEL = re.compile(
 """Methods of tokenizers and of images, and comments: they convert no model."""
 
 
+_MAKES = re.compile(
+    r"^(?![ \t]*(?:#|def |async def |class )).*"
+    r"(?:\b\w*(?:convert|export|lower|core_?ai|core_?ml|bundle|package)\w*\(|\.convert\b)",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A call, or the naming, of something that makes a model of another kind, by its name."""
+
+
 def has_words(text: str) -> bool:
     """Whether a file has a word of an export framework."""
     return any(word in text for word in tables().words)
@@ -26,6 +34,11 @@ def may_export(text: str) -> bool:
     return any(
         any(word in text for word in words) and any(call in text for call in calls) for words, calls in tables().calls
     )
+
+
+def makes_models(text: str) -> bool:
+    """Whether a file names something that may convert a model: many parts of a framework only speak of it."""
+    return _MAKES.search(_NO_MODEL.sub("", text)) is not None
 
 
 def conversions(text: str) -> int:

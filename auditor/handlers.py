@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from auditor.interpreter import ExitSignal, Interpreter
-from auditor.places import Site
-from auditor.values import NONE, Args, Value
+from auditor.places import Site, here
+from auditor.values import NONE, Args, Unknown, Value
 
 
 def nothing(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -22,4 +22,4 @@ def first_argument(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def leaves(it: Interpreter, args: Args, site: Site | None) -> Value:
     """Ends the process."""
-    raise ExitSignal("SystemExit")
+    raise ExitSignal("SystemExit", Unknown("the status of an exit", "status", places=here(site)))

@@ -26,6 +26,8 @@ _INSIDE = frozenset(f"torch.nn.functional.{n}" for n in ("linear", "embedding", 
 """Functions that PyTorch's own layers call."""
 LOWERING_SET = "coremltools.converters[...] = "
 """What is called when a script puts a function or class of its own into coremltools' converters."""
+GIVEN_SHAPES = "...(dynamic_shapes=)"
+"""What is called when a function that nobody can read is given dynamic shapes: it may export."""
 _PLACEMENT = frozenset({"cuda", "cpu", "pin_memory", "is_cuda"})
 """Methods of tensors that say where one is, which changes no shape."""
 

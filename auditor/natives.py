@@ -13,15 +13,19 @@ from auditor.frameworks import (
     coreai_models,
     coreai_torch,
     coremltools,
+    earlier_converters,
     executorch,
+    exportable_models,
     exporting,
     gathering,
     lowering,
     metal_kernels,
     mil,
     multifunction,
+    onnx_programs,
     torch_export,
     torch_jit,
+    unread_exporters,
 )
 from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
@@ -57,12 +61,16 @@ def natives() -> dict[str, Value]:
         **composite_layers.NATIVES,
         **gathering.NATIVES,
         **coremltools.NATIVES,
+        **earlier_converters.NATIVES,
         **mil.NATIVES,
         **lowering.NATIVES,
         **multifunction.NATIVES,
+        **onnx_programs.NATIVES,
         **coreai_models.NATIVES,
         **executorch.NATIVES,
+        **exportable_models.NATIVES,
         **exporting.NATIVES,
+        **unread_exporters.NATIVES,
         **{name: _holder(name) for name in tables().holds_module},
     }
 

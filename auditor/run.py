@@ -40,8 +40,9 @@ class Result:
     """What a run exported and started, and how it ended.
 
     `flags` are the options that the parser declared, `unread` the imports that could not be resolved, `ended_at` where
-    the run was ended by an error, when that is known, `registries` the look-ups that had to choose among model classes
-    and how many entries each had. `due`: it went no further than to the choices that its command line has to make.
+    an error ended the run, or the script left, when that is known, `registries` the look-ups that had to choose among
+    model classes and how many entries each had. `due`: it went no further than to the choices that its command line has
+    to make.
     """
 
     exports: tuple[Export, ...]
@@ -156,11 +157,11 @@ def _run(
     except Due:
         due = True
     except ExitSignal as error:
-        ended = error.kind
+        ended, ended_at = error.kind, _place(error)
     except RaiseSignal as error:
         detail = f": {error.value.reason}" if isinstance(error.value, Unknown) else ""
         ended = f"raises {error.kind}{detail}"
-        ended_at = error.value.places[0].place() if error.value is not None and error.value.places else None
+        ended_at = _place(error)
     except RecursionError:
         it.exhausted = Unknown("calls nest too deeply to be followed")
     finally:
@@ -188,3 +189,8 @@ def _run(
     if it.command_lines.key is not None and not loader.argv_read:
         met[it.command_lines.key] = result
     return result
+
+
+def _place(error: RaiseSignal) -> Place | None:
+    """Where an error was raised, or the script left."""
+    return error.value.places[0].place() if error.value is not None and error.value.places else None

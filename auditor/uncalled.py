@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from auditor.callers import by_their_callers
 from auditor.drivers import Drivers
 from auditor.endings import exporter
 from auditor.examine import Examiner
@@ -17,6 +19,7 @@ from auditor.run import Result, run_function
 from auditor.runs import Names, Run
 from auditor.twins import key
 from rules.facts import Graph, InvocationKind
+from rules.verdict import Verdict, judge
 
 _MOST_ENTRIES = 64
 _FUNCTION = ("def ", "async def ", "@")
@@ -44,7 +47,8 @@ class Uncalled:
         """The graphs of such functions in these files, which export nothing when they are run.
 
         `driven` are files that have the graphs of the only script that uses them. A function that several scripts call
-        is evaluated as well: its file has no other graph that tells of it.
+        is evaluated as well: its file has no other graph that tells of it. Where that leaves a graph unresolved, their
+        runs tell more.
         """
         words = tables().words
         generic = self._for_each_class(files)
@@ -53,18 +57,27 @@ class Uncalled:
             if source is None or path in generic:
                 continue
             self.examiner.evaluations.fresh()
+            homes: dict[str, Statement] = {}
+            results: dict[str, Result] = {}
             for statement in source.statements:
                 if not any(w in statement.text for w in words):
                     continue
-                defines = statement.text.startswith(_FUNCTION)
-                if (path in driven or not defines) and self.drivers.reach(path, statement):
+                reached = self.drivers.reach(path, statement)
+                if reached and (path in driven or not statement.text.startswith(_FUNCTION)):
                     continue
                 for name in [n for m in exporters(statement, words) for n in as_inherited(source, m)]:
                     result = self._run(path, name)
-                    if not self._for_each_entry(path, name, result):
-                        before = len(self.graphs)
-                        self._add(Run(path, (), InvocationKind.DEFAULT), result)
-                        self.of += [(graph, path, statement) for graph in self.graphs[before:]]
+                    if self._for_each_entry(path, name, result):
+                        result = replace(result, exports=())
+                    elif reached:
+                        told = [e for e in result.exports if judge(e.facts).verdict is not Verdict.UNRESOLVED]
+                        result = replace(result, exports=tuple(told))
+                    homes[name], results[name] = statement, result
+            for name, result in by_their_callers(source, results, partial(self._run, path)).items():
+                before = len(self.graphs)
+                self._add(Run(path, (), InvocationKind.DEFAULT), result)
+                if name in homes:
+                    self.of += [(graph, path, homes[name]) for graph in self.graphs[before:]]
         self._delegating(files)
         called = [graph for graph, path, statement in self.of if self.reached.reach(path, statement)]
         return [graph for graph in self.graphs if all(graph is not c for c in called)]

@@ -28,6 +28,8 @@ from auditor.values import (
     Value,
 )
 
+_SHAPES = (".reshape", ".view")
+
 
 def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Value:
     """What a call of a value of any kind gives. Raises `RaiseSignal` when the code surely raises."""
@@ -54,6 +56,10 @@ def call(it: Interpreter, function: Value, args: Args, site: Site | None) -> Val
         case Unknown(kind="data", of=Unknown() as whole):
             method = it.meaning.method_of_data(it, whole, function.name.rpartition(".")[2], site)
             if method is not None:
+                return call(it, method, args, site)
+        case Unknown(of=Unknown() as whole) if it.events is None and function.name.endswith(_SHAPES):
+            method = it.meaning.method_of_data(it, whole, function.name.rpartition(".")[2], site)
+            if method is not None:  # an example input, of which no more than its shape is asked
                 return call(it, method, args, site)
         case Const(value=None):
             raise RaiseSignal("TypeError", Unknown("None is called", places=here(site)))

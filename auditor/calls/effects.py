@@ -31,7 +31,7 @@ from auditor.values import (
     Value,
 )
 
-_PROGRAMS = ("torch.export.ExportedProgram", "coreai", "coremltools.models")
+_PROGRAMS = ("torch.export.ExportedProgram", "coreai", "coremltools.models", "onnx")
 """Classes of ours whose objects are a graph: code that nobody can read may edit one."""
 
 HANDED = "(handed)"

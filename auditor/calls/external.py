@@ -7,6 +7,7 @@ import sys
 from auditor.calls.effects import handed, spoil, spoil_settings
 from auditor.calls.unread import says_it_patches, unread
 from auditor.interpreter import Interpreter
+from auditor.loader import GIVEN_SHAPES
 from auditor.places import Site, here
 from auditor.torch.modules import find_module, kept_module, unknown_module
 from auditor.values import Args, External, ExternalObject, Unknown, Value, merge_flags
@@ -42,12 +43,17 @@ def call_external(it: Interpreter, function: External, args: Args, site: Site | 
         return ExternalObject(dotted, args, places=function.places or here(site), flags=merge_flags(args.all()))
     missing = loader.why_unread(dotted)
     cause = Unknown(missing, places=function.places or here(site))
+    nobody = Unknown(missing, dotted, places=cause.places)
+    program: Value = nobody
+    if "dynamic_shapes" in args.kw:
+        program = it.call(loader.natives[GIVEN_SHAPES], Args([nobody, *args.pos], args.kw, args.more), site)
     spoil(it, args, cause)
     spoil_settings(it, dotted, args, cause)
     it.may_raise("Exception")
     if it.events is None and says_it_patches(dotted, args):
         it.poison = it.poison or Unknown(f"{missing}, and may replace what layers call", places=here(site))
-    return unread(it, Unknown(missing, dotted, places=function.places or here(site)), args, site)
+    result = unread(it, nobody, args, site)
+    return result if program is nobody else program
 
 
 def _opaque(dotted: str, args: Args, site: Site | None, kind: str) -> Value:

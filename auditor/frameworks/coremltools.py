@@ -11,6 +11,7 @@ from auditor.frameworks.coremltools_model import MODEL, SPEC, save
 from auditor.frameworks.coremltools_types import TYPES, input_types, type_names, undecided_state
 from auditor.frameworks.exports import Staged, declared_inputs, family_of
 from auditor.frameworks.forward_inputs import called, forward_of
+from auditor.frameworks.onnx_programs import onnx_declaration
 from auditor.frameworks.tables import tables
 from auditor.frameworks.torch_export import Program
 from auditor.frameworks.torch_jit import traced_with
@@ -61,6 +62,9 @@ def _convert(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def declare(it: Interpreter, model: Value, args: Args, site: Site) -> Declaration:
     """The `convert` call as a declaration."""
+    from_onnx = onnx_declaration(it, model, site)
+    if from_onnx is not None:
+        return from_onnx
     program = model.payload if isinstance(model, Instance) and isinstance(model.payload, Program) else None
     changed = model.taint if isinstance(model, Instance) and program is not None else None
     module = changed or program.module if program is not None else model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from auditor.graph_facts.declaration import Declaration, Declared
-from auditor.graph_facts.evidence import evidence
+from auditor.graph_facts.evidence import evidence, why
 from auditor.graph_facts.kinds import gives_one_output, kind_fact, kv_fact
 from auditor.graph_facts.logits import logits_fact
 from auditor.graph_facts.marks import event_marks, flexibility_marks, unwritten_marks, workload_marks
@@ -18,6 +18,7 @@ from auditor.graph_facts.states import (
     is_recurrent,
     may_hold_state,
     states_fact,
+    unread_holder,
 )
 from auditor.graph_facts.watching import watched
 from auditor.interpreter import Interpreter
@@ -44,7 +45,8 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     carries_unnamed = placeless and (d.output_names is None or len(d.output_names) > 1)
     back = carried([i.name for i in others if i is not query_input], names)
     carries_unnamed = carries_unnamed or (reads_tokens(query_input) and bool(back))
-    if not d.state_names and not recurrent and not may_hold_state(d.module) and not carries_unnamed:
+    holder = unread_holder(d, query_input)
+    if not (d.state_names or recurrent or may_hold_state(d.module) or carries_unnamed or holder):
         # no states and no cache: nothing that `forward` computes can make this a decoder
         states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
         kv = kv_fact(d, states, others)
@@ -58,7 +60,11 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     width = fixed_width(query_input)
     if width == 1 or is_recurrent(d, recurrent, outcome):
         outcome = outcome.unblended()  # no other row to mix with, or a state that is there for it
-    states = states_fact(d, state_inputs, recurrent, outcome, width, placeless)
+    if holder is None:
+        states = states_fact(d, state_inputs, recurrent, outcome, width, placeless)
+    else:
+        reason, places = why(holder, d.site)
+        states = Fact.unknown(reason, *places)
     kv = kv_fact(d, states, others)
     logits = logits_fact(it, d, outcome, query_input, concrete)
     kind = kind_fact(d, states, kv, query_input)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from auditor.places import Site
 from auditor.values import External, Seq, Union, Unknown, Value, each_once, is_given, text_of
 
+SAVED = "(saved)"
+"""The name of a program that is one of several that the script has saved itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dimension:

@@ -266,5 +266,9 @@ def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bo
         return Fact(Logits.ALL, places, flags=value.flags)
     if all(r == 1 for r in rows):
         return Fact(Logits.LAST, (*places, *(cuts or made)), flags=value.flags)
+    example = q.value.reason if q is not None and isinstance(q.value, Tensor) else None
+    if q is not None and example is not None:
+        reason, where = why(example, d.site)
+        return Fact.unknown(f"the shape of `{q.name}` is not known: {reason}", *where, *places, flags=value.flags)
     left = ", ".join(map(str, rows))
     return Fact.unknown(f"the output keeps [{left}] rows of a query of q", *places, *cuts, *made, flags=value.flags)

@@ -7,14 +7,24 @@ from dataclasses import replace
 
 from auditor import dims
 from auditor.forward import Outcome, query_dim
-from auditor.graph_facts.declaration import Declaration, Declared
+from auditor.graph_facts.declaration import SAVED, Declaration, Declared
 from auditor.graph_facts.evidence import apart, evidence, why
-from auditor.graph_facts.query import has_one_row
-from auditor.roles import NO_STATE, cache_names, carried, is_cache_name, is_state_name, query_rank, role_by_name, words
+from auditor.graph_facts.query import has_one_row, reads_tokens
+from auditor.roles import (
+    NO_STATE,
+    cache_names,
+    carried,
+    is_cache_name,
+    is_state_name,
+    no_logits_name,
+    query_rank,
+    role_by_name,
+    words,
+)
 from auditor.torch import layer_slots
 from auditor.torch.modules import walk
 from auditor.torch.state_writes import Write
-from auditor.values import Instance, Storage, Tensor, Unknown, Value, merge_flags
+from auditor.values import ExternalObject, Instance, Storage, Tensor, Unknown, Value, merge_flags
 from auditor.values.tags import ANEW, FROM
 from rules.facts import Fact, Place, Role, State
 
@@ -90,6 +100,23 @@ def may_hold_state(module: Value) -> bool:
             if isinstance(v, Tensor) and v.base is not None and v.base.role == "buffer" and is_state_name(name):
                 return True
     return False
+
+
+_KEEP_NONE = ("transformers.", "diffusers.", "torchvision.", "timm.", "sentence_transformers.", SAVED)
+"""Libraries whose modules keep no state in buffers (what they carry on goes in and comes out), and the script's own."""
+
+
+def unread_holder(d: Declaration, q: Declared | None) -> Unknown | None:
+    """The module of a graph of tokens that nobody has read, where states are whatever it writes to its buffers."""
+    module = d.module
+    if d.state_names is not None or not reads_tokens(q) or not isinstance(module, (Unknown, ExternalObject)):
+        return None
+    name = module.name if isinstance(module, Unknown) else module.dotted
+    cached = bool(cache_names(d.input_names or [i.name for i in d.inputs]))
+    if not name or name.startswith(_KEEP_NONE) or cached or no_logits_name(d.output_names or ()):
+        return None  # the script's own, which was changed; or what goes in or comes out tells
+    reason = module.reason if isinstance(module, Unknown) else f"`{name}` cannot be read"
+    return Unknown(f"whether the module keeps states in its buffers is not known: {reason}", places=module.places)
 
 
 def states_fact(

@@ -15,7 +15,7 @@ from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered, as_dim, is_none
-from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, ROWWISE, TRIANGLE, WRAPS
+from auditor.values.tags import BEHIND, GROWN, LATER, MOVED, ONE_PLACE, ROWWISE, TRIANGLE, WRAPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if BEHIND in tensor.tags:
         made = rows.cut_behind(made, keys, site)
     made = _placed(made, tensor, key, parts)
+    if made.base is not None and _later_rows(tensor.shape, parts):
+        made.tags = made.tags | {LATER}
     if _beside_written(it, tensor, parts) or _in_other_order(tensor, parts) or _is_elsewhere(it, tensor, parts):
         made.tags = made.tags | {MOVED}
     if GROWN in made.tags and any(isinstance(k, Seq) for k in keys):
@@ -213,6 +215,18 @@ def _of_table(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tensor:
         return made
     ((at, (start, _, step)),) = cuts
     return progressions.cut(made, tensor, at, 0 if is_none(start) else as_dim(start)) if is_none(step) else made
+
+
+def _later_rows(shape: Shape, parts: Sequence[_Part]) -> bool:
+    """Whether an axis is taken from a later row than the first on up to its end; the last has channels, as a rule."""
+    for part in parts:
+        if part.slice is None or is_none(part.slice.items[0]):
+            continue
+        start, stop = (as_dim(b) for b in part.slice.items[:2])
+        ends = is_none(part.slice.items[1]) or stop == shape[part.at]
+        if ends and (start != 0 and part.at < len(shape) - 1 if isinstance(start, int) else start is not None):
+            return True
+    return False
 
 
 def _beside_written(it: Interpreter, tensor: Tensor, parts: Sequence[_Part]) -> bool:

@@ -123,7 +123,9 @@ def _linear_weights(obj: Instance) -> dict[str, tuple[Dim, ...] | None]:
 def _embedding(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
     ids, width = as_tensor(args.get(0, "input") or NONE), attribute(obj, "embedding_dim")
     if ids is None or ids.shape is None or width is None:
-        return unknown_tensor("an embedding of a tensor that is not known", site, *((ids,) if ids is not None else ()))
+        made = unknown_tensor("an embedding of a tensor that is not known", site, *((ids,) if ids is not None else ()))
+        made.dtype = "float32"
+        return made
     made = result((*ids.shape, width), ids, dtype="float32")
     made.tags = made.tags - OWN - {TOKENS} | ids.tags & STANDING | {LEARNED}
     return positions.looked_up(made)

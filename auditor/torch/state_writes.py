@@ -19,7 +19,7 @@ from auditor.torch.keys import (
 )
 from auditor.torch.rows import has_rows
 from auditor.values import Const, Num, Seq, Storage, Tensor, Unknown, Value, as_dim, is_none
-from auditor.values.tags import COPY, MOVED, ONE_PLACE, WRAPS, sites
+from auditor.values.tags import COPY, LATER, MOVED, ONE_PLACE, WRAPS, sites
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ def write_at(
     own = not placed and isinstance(value, Tensor) and (value.base is base or base.tag in value.tags)
     layers = whole or of_first_axis(key)
     moved = own and layers and isinstance(value, Tensor) and MOVED in value.tags
-    wraps = WRAPS in target.tags or wraps_at(key) or moved
+    slid = own and isinstance(value, Tensor) and LATER in value.tags and written_rows.ends_before(slices)
+    wraps = WRAPS in target.tags or wraps_at(key) or moved or slid
     unclear = unclear or _unclear(target, key, value, whole)
     if not unclear and not whole and is_rounded(key):
         unclear = "is written at a position that was rounded"

@@ -89,6 +89,18 @@ def too_few(slices: Slices) -> str:
     return ""
 
 
+def ends_before(slices: Slices) -> bool:
+    """Whether rows are left at the end of an axis, by a number or by as many as the query has: `[:, :, : -rows]`."""
+    for part, whole, _ in slices:
+        stop = as_dim(part.items[1])
+        if isinstance(stop, int):
+            if stop < 0 or (isinstance(whole, int) and stop < whole):
+                return True
+        elif stop is not None and dims.depends_on_query(stop) and stop != whole:
+            return True
+    return False
+
+
 def aligned(target: Tensor, key: Value | None, value: Value | None) -> Slices:
     """The slices of a key, where all of its parts are slices and numbers."""
     if target.shape is None or not isinstance(value, Tensor) or value.shape is None:

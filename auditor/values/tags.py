@@ -146,10 +146,12 @@ GROWN = "grown"
 """A cache with new rows behind it."""
 MOVED = "moved"
 """The rows of a cache in other places than before: a window that slides."""
+LATER = "later-rows"
+"""The rows of a state from a later one than the first on, up to its end."""
 RENEWED, ANEW = "renewed", "anew-"
 """Computed from all of a state, so that none of its numbers stays; the other, with its tag behind it, says of which."""
 
-OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, BEHIND, JUDGED} | STANDING
+OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, BEHIND, JUDGED, LATER} | STANDING
 """Said of one tensor, not of what is computed from it and others."""
 OF_ALL = frozenset({MASK, WIDE, TURNED})
 """Said of what is computed from nothing but such tensors and numbers."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rules.facts import Graph
+from rules.facts import FileStatus, Graph
 from rules.verdict import judge
-from tests.auditor.support import CORE_ML, default_graphs, indented, mutate, scan_text
+from tests.auditor.support import CORE_ML, default_graphs, file_of, indented, mutate, scan_text
 
 UNREAD = "from missing_package import *\nimport missing_package\n"
 MODEL, TAIL = CORE_ML.split("model = Model().eval()\n")
@@ -64,3 +64,31 @@ def test_how_the_run_ended_is_told_beside_what_was_not_read(tmp_path: Path) -> N
     (graph,) = default_graphs(scan_text(tmp_path, {"export.py": script}))
     (reason, *_) = judge(graph.facts).reasons
     assert "the run ends before any export call (SystemExit); imports without a source: `miss" in reason.message
+
+
+DEFINES = "import coremltools as ct\nimport missing_package\n\n\ndef make(model, path):\n"
+SPEC = "    return ct.TensorType(shape=model.shape), missing_package.name(path)\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    missing_package.convert(model, path)\n",
+        "    missing_package.run(model, path, by=missing_package.convert)\n",
+        "    missing_package.export_to_phone(model, path)\n",
+        "    missing_package.tools.as_coreml(model)\n",
+        "    missing_package.write_bundle(model, path)\n",
+    ],
+)
+def test_a_file_that_only_defines_what_may_export_stays_unresolved(tmp_path: Path, line: str) -> None:
+    (graph,) = default_graphs(scan_text(tmp_path, {"export.py": DEFINES + line + SPEC}))
+    assert judge(graph.facts).verdict == "unresolved"
+
+
+@pytest.mark.parametrize("line", ["", "    # missing_package.convert(model)\n", "    missing_package.check(model)\n"])
+def test_a_file_that_defines_what_converts_nothing_is_listed_with_the_reason(tmp_path: Path, line: str) -> None:
+    result = scan_text(tmp_path, {"export.py": DEFINES + line + SPEC})
+    assert not result.graphs
+    told = file_of(result, "export.py")
+    assert told.status is FileStatus.NO_EXPORT
+    assert "`missing_package` (export.py:2)" in told.reason

@@ -54,3 +54,19 @@ def test_an_error_that_is_caught_ends_nothing(tmp_path: Path) -> None:
     )
     script = mutate(EXPORTER, (NET[0], caught), UNPARSED)
     assert judge(_recipe(tmp_path, "script = 'export.py'\nargs = ['t5', 'x']", script).facts).says() == "eligible"
+
+
+@pytest.mark.parametrize("leaves", ["sys.exit(3)", "exit()", "os._exit(1)", 'raise SystemExit("no weights")'])
+def test_a_script_that_leaves_before_it_exports(tmp_path: Path, leaves: str) -> None:
+    """The line where it leaves is cited."""
+    script = mutate(EXPORTER, ("def export(args):\n", f"import os\nimport sys\n\n\ndef export(args):\n    {leaves}\n"))
+    graph = _recipe(tmp_path, "script = 'export.py'\nargs = []", script)
+    assert graph.facts.kind.reason == "the run ends before any export call (SystemExit)"
+    assert graph.facts.kind.evidence == (Place("export.py", line_of(script, leaves)),)
+
+
+def test_an_error_is_cited_before_an_import_that_was_not_read(tmp_path: Path) -> None:
+    script = mutate(EXPORTER, (NET[0], "import acme\n" + NET[1]), UNPARSED)
+    graph = _recipe(tmp_path, "script = 'export.py'\nargs = ['t5', 'x']", script)
+    assert "imports without a source: `acme`" in graph.facts.kind.reason
+    assert graph.facts.kind.evidence == (Place("export.py", line_of(script, "height = int")),)

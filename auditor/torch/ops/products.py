@@ -112,9 +112,11 @@ def _sees_all(mask: Value | None) -> bool:
 def embedding(it: Interpreter, args: Args, site: Site | None) -> Value:
     ids, weight = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "weight") or NONE)
     if ids is None or weight is None or ids.shape is None or weight.shape is None:
-        return unknown_tensor(
+        made = unknown_tensor(
             "an embedding of tensors that are not known", site, *(t for t in (ids, weight) if t is not None)
         )
+        made.dtype = "float32"
+        return made
     made = result((*ids.shape, *weight.shape[1:]), ids, weight, dtype=weight.dtype or "float32")
     made = positions.looked_up(made)
     made.tags = made.tags - {TOKENS}

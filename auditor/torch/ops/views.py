@@ -21,7 +21,7 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(given) == 1 and not isinstance(given[0], (Const, Num, Seq, Unknown, Union, Tensor)):
         return view_of(it, args, site)  # view(dtype)
     target = sizes(it, given, site)
-    if t.shape is None and target is not None and -1 not in target and _is_data(t):
+    if t.shape is None and target is not None and -1 not in target and (it.events is None or _is_data(t)):
         return viewed(t, tuple(target))  # whatever it was in the file: a program that runs gives it this shape
     if t.shape is None or target is None:
         made = unknown_tensor("a reshape to sizes that are not known", site, t, *given)
