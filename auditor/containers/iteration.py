@@ -70,13 +70,22 @@ def _iterate_union(it: Interpreter, value: Union, site: Site) -> Seq:
     head: list[Value] = []
     for i, item in enumerate(shortest.items):
         found = [p.items[i] for p in parts]
-        stars = [f for f in found if isinstance(f, Star)]
-        if stars:
-            if len(stars) == len(found):
-                head.append(Star(tuple(v for star in stars for v in star.items)))
+        if all(p.exact for p in parts):
+            head.append(join_all([item, *found]))
+        elif not all(map(_is_part, found)):
             break
-        head.append(join_all([item, *found]))
+        elif any(isinstance(f, Star) for f in found):
+            head.append(Star(tuple(v for f in found for v in (f.items if isinstance(f, Star) else (f,)))))
+            break
+        else:
+            head.append(join_all([item, *found]))
     return Seq("list", head, rest, flags=value.flags)
+
+
+def _is_part(item: Value) -> bool:
+    """Whether an item is an object, by itself or with its name: a part of a module that a loop may change."""
+    inner = item.items if isinstance(item, (Star, Seq)) else (item,)
+    return any(isinstance(v, Instance) for i in inner for v in (i.items if isinstance(i, Seq) else (i,)))
 
 
 def _rows(value: Tensor, site: Site) -> Seq:

@@ -12,8 +12,8 @@ from auditor.interpreter import Interpreter
 from auditor.joins import union
 from auditor.places import Site
 from auditor.sameness import same
-from auditor.torch import rows
-from auditor.torch.keys import wraps_at
+from auditor.torch import progressions, rows
+from auditor.torch.keys import covers, is_whole, wraps_at
 from auditor.torch.ops.writes import filled_in
 from auditor.values import (
     NO_FLAGS,
@@ -78,7 +78,10 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
         if it.events is not None:
             part = get_item(it, obj, key, site)
             comes_round = frozenset({MOVED}) if wraps_at(key) else NO_FLAGS
+            held = progressions.numbers(obj)
             rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj, comes_round)
+            if held is not None and not isinstance(key, Tensor):
+                progressions.assigned(obj, held, value, covers(key) or is_whole(key))
 
 
 def _set_in_sequence(it: Interpreter, obj: Seq, key: Value, value: Value, site: Site) -> None:

@@ -15,6 +15,7 @@ from auditor.torch.layers import Forward, Shaper, attribute, layer
 from auditor.torch.ops.products import attended
 from auditor.torch.tensors import as_tensor, result, unknown_tensor
 from auditor.values import FALSE, Args, Instance, NativeClass, Seq, Tensor, Value
+from auditor.values.tags import BESIDE
 
 
 def _layers() -> dict[str, Value]:
@@ -67,7 +68,11 @@ _POSITIONS = {"query": 0, "key": 1, "value": 2, "g": 3, "beta": 4, "initial_stat
 def _like(args: Args, name: str, site: Site | None) -> Tensor:
     value = args.kw.get(name) or args.get(_POSITIONS.get(name, 0))
     t = as_tensor(value) if value is not None else None
-    return result(t.shape, *args.pos, *args.kw.values()) if t is not None else unknown_tensor(f"no `{name}`", site)
+    if t is None:
+        return unknown_tensor(f"no `{name}`", site)
+    made = result(t.shape, *args.pos, *args.kw.values())
+    made.tags = made.tags - {BESIDE}
+    return made
 
 
 NATIVES = _layers()

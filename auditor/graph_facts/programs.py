@@ -55,10 +55,8 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
         traced = d.traced is not None
         name = i.parameter or i.name
         tensor = symbolic(i.value, rows, axes, name, width, traced=traced)
-        if i is not q and tensor is not None:
-            tensor = tagged(tensor, BESIDE)
-        elif tensor is not None and tensor.dtype.startswith(("int", "uint")):
-            tensor = tagged(tensor, TOKENS)
+        if tensor is not None and tensor.dtype.startswith(("int", "uint", "bool")):
+            tensor = tagged(tensor, TOKENS if i is q else BESIDE)
         out.append(Input(name, i.value, tensor, n))
     return tuple(out)
 

@@ -114,6 +114,11 @@ def of_first_axis(key: Value | None) -> bool:
     return key is not None and not isinstance(key, Tensor)
 
 
+def is_whole(key: Value) -> bool:
+    """Whether all parts of a key leave their axes as they are: `x[:, :]`."""
+    return isinstance(key, Seq) and key.kind == "tuple" and all(map(covers, key.items))
+
+
 def covers(key: Value) -> bool:
     """Whether an item assignment writes everything: `x[:] = y` or `x[...] = y`."""
     if isinstance(key, Seq) and key.kind == "slice":

@@ -216,6 +216,19 @@ def picked(made: Tensor, t: Tensor, index: Value | None) -> Tensor:
     return progression(made, begin, None if at.step is None else p.step * at.step)
 
 
+def assigned(t: Tensor, held: Pick, value: Value, whole: bool) -> None:
+    """`t`, which held the numbers of rows of the query, is given a number, or the numbers of a tensor, or a part is."""
+    given, number = numbers(value), one(value)
+    if not dims.is_query(_length(t)) or (given is None and number is None):
+        return
+    if not whole:
+        progression(t, held.begin, None)
+    elif number is not None:
+        progression(t, number, 0)
+    elif given is not None:
+        progression(t, given.begin, given.step)
+
+
 def renewed(t: Tensor, made: Tensor) -> None:
     """`t` has become `made`, in place."""
     if made.pick is not None or COUNTED in t.tags:

@@ -38,6 +38,12 @@ def turned(cos_and_sin: str) -> str:
     return mutate(ONE_POSITION, (WRITE, f"        q, k = turned(q, {cos}, {sin}), turned(k, {cos}, {sin})\n{WRITE}"))
 
 
+def changed(*lines: str) -> str:
+    """The decoder, with the embeddings of `p` added: positions that are right, until these lines have changed them."""
+    body = "".join(f"        {line}\n" for line in ("p = torch.arange(rows) + start", *lines, "x = x + self.wpe(p)"))
+    return mutate(ONE_POSITION, (EMBEDDED, EMBEDDED + body))
+
+
 def given(numbers: str) -> str:
     """The decoder, with queries and keys turned by the angles of these of the positions of all tokens."""
     lines = (
@@ -112,6 +118,10 @@ WRONG = {
     "given ones by their size from the largest": (given("position_ids[:, start:].sort(descending=True)[0]"), ELSEWHERE),
     "given ones, turned": (given("position_ids[:, start:].roll(1, 1)"), OTHERS),
     "given ones by numbers that go down": (given(f"position_ids[:, end - 1 - {RANGE}]"), ELSEWHERE),
+    "all set to the first": (changed("p[:] = start"), ONE),
+    "set to the first behind it": (changed("p[1:] = start"), OTHERS),
+    "set to those from 0": (changed(f"p.copy_({RANGE})"), FROM_THE_SAME),
+    "set to those from 0 by an assignment": (changed(f"p[...] = {RANGE}"), FROM_THE_SAME),
     "numbers that go down": (learned(f"end - 1 - {RANGE}"), ELSEWHERE),
     "a range that goes down": (learned("torch.arange(end - 1, start - 1, -1)"), ELSEWHERE),
     "in reverse": (learned(f"(start + {RANGE}).flip(0)"), ELSEWHERE),
@@ -147,6 +157,9 @@ RIGHT = {
     "less a number that goes in": learned(f"{RANGE} + start - at"),
     "a running sum and a number": learned("at + torch.ones(1, rows, dtype=torch.long).cumsum(1) - 1"),
     "a number in each row and their numbers": learned(f"at.expand(1, rows) + {RANGE}"),
+    "set to what they were": changed(f"p[:] = {RANGE} + start"),
+    "set to what they were, copied": changed(f"p.copy_({RANGE} + start)"),
+    "set where a condition says so": changed("p[input_ids[0] == 0] = 1"),
     "added in place": learned(f"{RANGE}.add_(start)"),
     "there and back": learned(f"(start + {RANGE}).flip(0).flip(0)"),
     "downwards, in reverse": learned(f"(end - 1 - {RANGE}).flip(0)"),

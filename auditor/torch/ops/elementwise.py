@@ -13,7 +13,7 @@ from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
 from auditor.values import NO_FLAGS, Args, Const, Seq, Tensor, Value
-from auditor.values.tags import ALIKE, FLOORED, FROM, MOVED, TRIANGLE, TURNED, UNMASKED, WRAPS
+from auditor.values.tags import ALIKE, BESIDE, FLOORED, FROM, MOVED, TRIANGLE, TURNED, UNMASKED, WRAPS
 
 _TensorOp = Callable[[Interpreter, Args, "Site | None"], Tensor]
 
@@ -37,7 +37,8 @@ def bent(it: Interpreter, args: Args, site: Site | None) -> Tensor:
 
 def turned(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A sine or a cosine, which of whole numbers is none."""
-    made = tagged(same(it, args, site), TURNED)
+    made = same(it, args, site)
+    made.tags = made.tags - {BESIDE} | {TURNED}
     made.dtype = "float32" if made.dtype.startswith(("int", "uint")) else made.dtype
     return made
 
@@ -75,6 +76,7 @@ def exponential(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _weighed(scores: Tensor, made: Tensor) -> Tensor:
+    made.tags = made.tags - {BESIDE}
     met = scores.tags & WEIGHED.keys()
     return tagged(made, *(WEIGHED[tag] for tag in met)) if met else made
 

@@ -85,7 +85,11 @@ def _put_in(it: Interpreter, t: Tensor, args: Args) -> Tensor | None:
 
 def copy_shape(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
-    return result(t.shape, t, *args.pos[1:])
+    made, given = result(t.shape, t, *args.pos[1:]), args.get(1, "src")
+    held = progressions.numbers(t)
+    if held is not None and given is not None:
+        progressions.assigned(made, held, given, whole=True)
+    return made
 
 
 def _placed(args: Args) -> tuple[Value | None, Tensor | None]:
