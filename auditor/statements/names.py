@@ -10,7 +10,6 @@ from auditor.interpreter import Frame, Interpreter, Signal
 from auditor.objects.classes import make_class
 from auditor.statements.assignments import assign
 from auditor.syntax import spelled
-from auditor.values import NativeClass
 
 
 def import_(it: Interpreter, node: cst.Import, frame: Frame) -> Signal:
@@ -37,13 +36,7 @@ def import_from(it: Interpreter, node: cst.ImportFrom, frame: Frame) -> Signal:
     names = [a.name.value if isinstance(a.name, cst.Name) else "" for a in node.names]
     for alias, name in zip(node.names, names, strict=True):
         value = importing.import_from(it, module, level, name, frame.module, site, names)
-        target = alias.asname.name if alias.asname is not None else alias.name
-        if isinstance(value, NativeClass) and isinstance(target, cst.Name):
-            env = frame.env.redirect.get(target.value, frame.env)
-            it.heap.touch(env)
-            env.names[target.value] = value  # wherever it is imported, no option chooses which class that is
-        else:
-            assign(it, target, value, frame)
+        assign(it, alias.asname.name if alias.asname is not None else alias.name, value, frame)
     return None
 
 

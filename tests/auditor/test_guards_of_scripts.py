@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.auditor.support import judged, mutate
+from rules.verdict import judge
+from tests.auditor.support import judged, mutate, scan_text
 
 SCRIPT = """\
 import argparse
@@ -95,3 +96,16 @@ def test_and_what_is_assigned_in_their_place_is_not_forgotten(tmp_path: Path) ->
     script = mutate(SCRIPT, ("# IMPORT", "# IMPORT\n" + lines))
     script = script.replace("rows, seen = RangeDim(1, 128), ", "rows, seen = Length(1, 128), ")
     assert judged(tmp_path, script).says() == "out by static-query"
+
+
+def test_an_option_that_chooses_between_imports_has_its_variant(tmp_path: Path) -> None:
+    other = "from coremltools import StateType, TensorType, convert\n    from own import RangeDim"
+    script = mutate(
+        SCRIPT,
+        ('"--width", type=int', '"--fixed", action="store_true"'),
+        (f"{_IMPORT}  # IMPORT", f"if args.fixed:\n    {other}\nelse:\n    {_IMPORT}"),
+    )
+    own = "def RangeDim(low, high):\n    return 1\n"
+    graphs = scan_text(tmp_path, {"export.py": script, "own.py": own}).graphs
+    said = {g.invocation.argv: judge(g.facts).says() for g in graphs}
+    assert said == {(): "eligible", ("--fixed",): "out by static-query"}
