@@ -32,6 +32,7 @@ from auditor.values import (
     Instance,
     Mapping,
     Module,
+    NativeClass,
     Seq,
     Tensor,
     Union,
@@ -221,7 +222,7 @@ class Interpreter:
         flags = self.conditions if flags is None else flags
         if not flags or flags <= value.flags:
             return value
-        if isinstance(value, (Seq, Mapping, Instance, Unknown, Class, Function, Module)):
+        if isinstance(value, (Seq, Mapping, Instance, Unknown, Class, NativeClass, Function, Module)):
             self.remember(value)
             value.flags = value.flags | flags
             return value

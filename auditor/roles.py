@@ -254,6 +254,8 @@ def query_rank(name: str) -> int:
     if lower in _QUERY:
         return _QUERY.index(lower)
     parts = set(words(name))
+    if parts == {"hidden", "state"}:
+        return 600  # of a part of a model; beside anything else it is that of a recurrent network
     if parts & _NOT_QUERY:
         return 1000
     for n, q in enumerate(_QUERY):

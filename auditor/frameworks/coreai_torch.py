@@ -7,6 +7,7 @@ from dataclasses import replace
 from auditor.containers.iteration import iterate
 from auditor.expressions.text import format_value
 from auditor.frameworks.exports import Staged, exported
+from auditor.frameworks.tables import tables
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.operators import truth
@@ -186,8 +187,13 @@ PROGRAM = NativeClass(
 )
 
 
+def _same_program(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return args.get(0, "exported_program", "program") or NONE
+
+
 NATIVES: dict[str, Value] = {
     "coreai_torch.TorchConverter": CONVERTER,
     "coreai_torch.converter.TorchConverter": CONVERTER,
     "coreai.authoring.AIProgram": PROGRAM,
+    **{name: Native(name, _same_program) for name in tables().keeps_program},
 }

@@ -95,6 +95,8 @@ def declare(args: Args, program: Value, site: Site) -> Declaration:
         converter = args.pos[0] if args.pos else None
         changed = program.taint or (converter.taint if isinstance(converter, Instance) else None)
         inputs, module, more = tuple(declared_inputs(p)), changed or p.module, p.more
+        if isinstance(input_names, tuple) and [i.name for i in inputs] == [f"arg{n}" for n in range(len(input_names))]:
+            inputs = tuple(replace(i, name=name) for i, name in zip(inputs, input_names, strict=True))
     else:
         inputs, module = (), program
         more = (

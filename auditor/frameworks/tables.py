@@ -28,6 +28,7 @@ class Tables:
     functions: frozenset[str]
     functions_for: dict[str, tuple[str, ...]]
     keeps_module: frozenset[str]
+    keeps_program: frozenset[str]
     holds_module: frozenset[str]
     keeps_model: frozenset[str]
     passes: frozenset[str]
@@ -59,6 +60,7 @@ def tables() -> Tables:
         frozenset(union("functions")),
         {word: tuple(names) for d in data for word, names in d.get("functions_for", {}).items()},
         frozenset(union("keeps_module")),
+        frozenset(union("keeps_program")),
         frozenset(union("holds_module")),
         frozenset(union("keeps_model")),
         frozenset(

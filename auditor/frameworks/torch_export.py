@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from auditor.frameworks import dynamic_shapes
-from auditor.frameworks.forward_inputs import bind_inputs
+from auditor.frameworks.forward_inputs import bind_inputs, forward_of
 from auditor.frameworks.saved_programs import keep, kept
+from auditor.graph_facts.declaration import WRITTEN
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
@@ -75,6 +76,8 @@ def export_program(
     if dynamic is None and unknown is not None:
         dynamic = unknown
     inputs, more = bind_inputs(it, module, positional, keywords, site)
+    if dynamic is not None and forward_of(it, module, site) is None:
+        inputs = _named_by(dynamic, inputs)
     sets = [bind_inputs(it, module, p, k, site) for p in _options(positional) for k in _options(keywords)]
     it.captured += 1
     traced = copied(module, deep=True)  # what the script does to the module from now on is not in the program
@@ -82,6 +85,17 @@ def export_program(
     if more is not None and 1 < len(sets) <= MAX_OPTIONS:
         program = replace(program, sets=tuple((tuple(one), rest or unknown) for one, rest in sets))
     return Instance(EXPORTED, {}, program, places=here(site))
+
+
+def _named_by(dynamic: Value, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+    """The inputs of a module that nobody can read: `dynamic_shapes` has each of its parameters as a key."""
+    if not isinstance(dynamic, Mapping) or dynamic.rest is not None:
+        return inputs
+    keys = [text_of(key) for key, _ in dynamic.entries.values()]
+    names = [key for key in keys if key is not None]
+    if len(names) != len(inputs) or len(keys) != len(names):
+        return inputs
+    return [(name if given.startswith("arg") else given, v) for name, (given, v) in zip(names, inputs, strict=True)]
 
 
 def _options(given: Value | None) -> tuple[Value | None, ...]:
@@ -110,9 +124,20 @@ def _module(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     name = text_of(args.pos[1]) or ""
+    if name == "graph_signature":
+        return Instance(SIGNATURE, places=here(site))
     return Unknown(f"`{name}` of an exported program", f"ExportedProgram.{name}", places=here(site))
 
 
+def _of_signature(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """A part of a signature. Names of what is mutated are those of the tensors that `forward` writes."""
+    name = text_of(args.pos[1]) or ""
+    what = Unknown(f"`{name}` of a program's signature", f"graph_signature.{name}", places=here(site))
+    what.name = WRITTEN if name in ("buffers_to_mutate", "user_inputs_to_mutate") else what.name
+    return Mapping({}, what) if what.name == WRITTEN else what
+
+
+SIGNATURE = NativeClass("torch.export.ExportGraphSignature", {"__getattr__": _of_signature}, (OBJECT,))
 EXPORTED = NativeClass(
     "torch.export.ExportedProgram",
     {"run_decompositions": _decomposed, "module": _module, "__getattr__": _getattr},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from auditor.graph_facts.carried import carried_states, carries_only
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
 from auditor.graph_facts.kinds import gives_one_output, kind_fact, kv_fact
@@ -11,15 +12,7 @@ from auditor.graph_facts.logits import logits_fact
 from auditor.graph_facts.marks import event_marks, flexibility_marks, unwritten_marks, workload_marks
 from auditor.graph_facts.programs import run_forward, with_ranks
 from auditor.graph_facts.query import ends_a_model, fixed_width, is_inner_part, query_among, query_fact, reads_tokens
-from auditor.graph_facts.states import (
-    bound_inputs,
-    carried_states,
-    carries_only,
-    is_recurrent,
-    may_hold_state,
-    states_fact,
-    unread_holder,
-)
+from auditor.graph_facts.states import bound_inputs, is_recurrent, may_hold_state, states_fact, unread_holder
 from auditor.graph_facts.watching import watched
 from auditor.interpreter import Interpreter
 from auditor.roles import carried, recurrent_inputs

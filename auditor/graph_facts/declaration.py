@@ -61,6 +61,10 @@ class Declaration:
     output_source: Value | None = None
 
 
+WRITTEN = "graph_signature.mutated"
+"""How unknown state names are called that are those of what `forward` writes, as `torch.export` has listed it."""
+
+
 def names_of(value: Value | None) -> tuple[str, ...] | Unknown | None:
     """A sequence of names: None when it is not given, an `Unknown` when it is not known."""
     if not is_given(value):

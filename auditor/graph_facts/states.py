@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from auditor import dims
-from auditor.forward import Outcome, query_dim
-from auditor.graph_facts.declaration import SAVED, Declaration, Declared
+from auditor.forward import Outcome
+from auditor.graph_facts.carried import by_outputs, comes_out_anew, through_outputs
+from auditor.graph_facts.declaration import SAVED, WRITTEN, Declaration, Declared
 from auditor.graph_facts.evidence import apart, evidence, why
-from auditor.graph_facts.query import has_one_row, reads_tokens
-from auditor.roles import (
-    NO_STATE,
-    cache_names,
-    carried,
-    is_cache_name,
-    is_state_name,
-    no_logits_name,
-    query_rank,
-    role_by_name,
-    words,
-)
+from auditor.graph_facts.query import reads_tokens
+from auditor.roles import cache_names, is_cache_name, is_state_name, no_logits_name, query_rank, role_by_name, words
 from auditor.torch import layer_slots
 from auditor.torch.modules import walk
 from auditor.torch.state_writes import Write
 from auditor.values import ExternalObject, Instance, Storage, Tensor, Unknown, Value, merge_flags
-from auditor.values.tags import ANEW, FROM
+from auditor.values.tags import FROM
 from rules.facts import Fact, Place, Role, State
 
 
@@ -39,6 +28,8 @@ def bound_inputs(d: Declaration) -> dict[str, str]:
         return {n: n for n in names}
     if d.input_names is not None and len(inputs) - len(d.input_names) == len(names):
         return dict(zip(inputs[len(d.input_names) :], names, strict=True))
+    if d.input_names is not None and len(inputs) == len(d.input_names):
+        return {n: n for n in inputs if n in names}  # all that goes in has a name of its own
     listed = set(d.input_names or ())
     rest = [n for n in inputs if n not in listed]
     if len(rest) == len(names):
@@ -47,41 +38,6 @@ def bound_inputs(d: Declaration) -> dict[str, str]:
     if len(cached) == len(names):
         return dict(zip(cached, names, strict=True))
     return {n: n for n in inputs if n in names}
-
-
-def carried_states(d: Declaration, others: Sequence[Declared], q: Declared | None) -> dict[str, Role]:
-    """Inputs that come out again and are said to be a state, but no keys or values."""
-    names = carried([i.name for i in others if i is not q], d.output_names or ())
-    roles = {n: role_by_name(n) for n in names}
-    states = {"state", "states", "cache"}
-    found: dict[str, Role] = {
-        n: r
-        for n, r in roles.items()
-        if r in (Role.CONV, Role.RECURRENT) or (r is Role.UNKNOWN and set(words(n)) & states)
-    }
-    if carries_only(others, q):
-        found = {n: Role.RECURRENT if r is Role.UNKNOWN else r for n, r in found.items()}
-    return found
-
-
-def carries_only(others: Sequence[Declared], q: Declared | None) -> bool:
-    """Whether all that goes in beside the token is numbers of fixed shape, and one token goes in at a time.
-
-    Nothing then says at which position it stands, as a position, a mask or a length would: what comes out again cannot
-    be a cache that is indexed by positions, and a network computes its next value from the one before. Hidden states
-    that go through a part of a model are no such thing.
-    """
-    rest = [i for i in others if i is not q]
-    return bool(rest) and has_one_row(q) and all(_is_fixed_numbers(i) for i in rest)
-
-
-def _is_fixed_numbers(i: Declared) -> bool:
-    v = i.value
-    fixed = isinstance(v, Tensor) and i.axes == {} and v.dtype.startswith(("float", "bfloat"))
-    return fixed and not set(words(i.name)) & _PLACED
-
-
-_PLACED = {"position", "positions", "pos", "offset", "cos", "sin", "rope", "length", "len", "index", "step", *NO_STATE}
 
 
 def is_recurrent(d: Declaration, recurrent: dict[str, Role], outcome: Outcome) -> bool:
@@ -132,14 +88,22 @@ def states_fact(
     `width` is that of a query that has one fixed width. `placeless`: nothing that goes in says at which position the
     token stands (see `carries_only`).
     """
-    if isinstance(d.state_names, Unknown):
-        reason, places = why(d.state_names, d.site)
-        return Fact.unknown(f"the state names: {reason}", *places, flags=d.state_names.flags)
-    by_input = {s: i for i, s in bound.items()}
     written: dict[str, Storage] = {}
     for w in outcome.events.writes:
         written.setdefault(w.storage.name, w.storage)
     names = d.state_names
+    missing: tuple[State, ...] = ()
+    if isinstance(names, Unknown) and names.name == WRITTEN and written:
+        missing = _perhaps_more(d, names, outcome)
+        names = None
+    if isinstance(names, Unknown):
+        reason, places = why(names, d.site)
+        reason = f"the state names: {reason}"
+        out_again = [by_outputs(d, i, recurrent[i.name]) for i in d.inputs if recurrent.get(i.name) in _NO_CACHE]
+        if out_again:  # whatever the others hold
+            return Fact((*out_again, State("*", Role.UNKNOWN, tuple(places), reason)), tuple(places))
+        return Fact.unknown(reason, *places, flags=names.flags)
+    by_input = {s: i for i, s in bound.items()}
     if names is None:
         names = tuple(n for n, s in written.items() if s.role in ("input", "buffer") and not _comes_out(d, n))
         by_input = {n: n for n in names}
@@ -157,14 +121,31 @@ def states_fact(
     left = [n for n in names if n not in by_input and n not in written and _buffer(n) not in written]
     if len(undeclared) > len(left):
         states += [_undeclared(d, s, outcome) for s in undeclared]
-    states += _through_outputs(d, outcome, {*by_input.values(), *recurrent}, placeless)
+    states += through_outputs(d, outcome, {*by_input.values(), *recurrent}, placeless)
     for n, role in recurrent.items():
+        if role is Role.UNKNOWN and comes_out_anew(declared[n], outcome):
+            role = Role.RECURRENT
         if n not in by_input.values() and n not in {s.name for s in states}:
-            value, reason = declared[n].value, f"`{n}` goes in and comes out as an ordinary tensor"
-            shape = value.shape or () if isinstance(value, Tensor) else ()
-            states.append(State(n, role, evidence(d.site, value), reason, tuple(map(str, shape))))
+            states.append(by_outputs(d, declared[n], role))
     flags = merge_flags([v for v in (d.state_source,) if v is not None])
-    return Fact(tuple(states), evidence(d.site, d.state_source), flags=flags)
+    return Fact((*states, *missing), evidence(d.site, d.state_source), flags=flags)
+
+
+def _perhaps_more(d: Declaration, names: Unknown, outcome: Outcome) -> tuple[State, ...]:
+    """What stands for the states that a part of `forward` writes which nobody can read."""
+    lost = [(v.reason or names) if isinstance(v, Tensor) else v for _, v in outcome.outputs if not _followed(v)]
+    unread = outcome.reason or outcome.events.hidden_cache or next(iter(lost), None)
+    if unread is None:
+        return ()
+    reason, places = why(unread if isinstance(unread, Unknown) else names, d.site)
+    return (State("*", Role.UNKNOWN, tuple(places), reason),)
+
+
+def _followed(v: Value) -> bool:
+    return isinstance(v, Tensor) and v.shape is not None
+
+
+_NO_CACHE = (Role.CONV, Role.RECURRENT)
 
 
 def _buffer(state: str) -> str:
@@ -192,38 +173,6 @@ def _undeclared(d: Declaration, storage: Storage, outcome: Outcome) -> State:
         (d.site.place("export call"), write.site.place()),
         f"`{storage.name}` {write.unclear or 'is written'} and is no declared state",
     )
-
-
-def _through_outputs(d: Declaration, outcome: Outcome, states: set[str], placeless: bool) -> list[State]:
-    """Inputs of fixed shape that come out again computed from themselves: states by another way."""
-    out = []
-    caches = cache_names([i.name for i in d.inputs]) if cache_names(d.output_names or ()) else []
-    back = carried([i.name for i in d.inputs], d.output_names or ())
-    for i in d.inputs:
-        if (
-            i.name in {*states, *caches}
-            or i.axes
-            or is_cache_name(i.name)
-            or not isinstance(i.value, Tensor)
-            or i.value.shape is None
-        ):
-            continue
-        tag = Storage(i.parameter or i.name).tag
-        shape = i.value.shape
-        given = [v for _, v in outcome.outputs if isinstance(v, Tensor) and tag in v.tags]
-        if any(v.shape == shape or (placeless and _of_one_row(v) == shape) for v in given):
-            role = role_by_name(i.name)
-            anew = i.name in back and any(ANEW + tag in v.tags for v in given)  # else a hidden state goes through
-            known = role in (Role.CONV, Role.RECURRENT)
-            role = role if known else Role.RECURRENT if placeless or anew else Role.UNKNOWN
-            reason = f"the input `{i.name}` comes out again, computed from itself"
-            out.append(State(i.name, role, evidence(d.site, i.value), reason, tuple(map(str, shape))))
-    return out
-
-
-def _of_one_row(v: Tensor) -> tuple[dims.Dim, ...]:
-    """The shape for a query of one token, which may be an item of a batch: `[1]`."""
-    return tuple(1 if d == query_dim() else d for d in v.shape or ())
 
 
 def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome, width: int | None) -> State:

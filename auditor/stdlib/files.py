@@ -68,6 +68,11 @@ def _stem(text: str) -> str:
     return posixpath.splitext(posixpath.basename(text))[0]
 
 
+def _suffix(text: str) -> str:
+    """The ending of a file's name; any, where nobody knows how the name ends."""
+    return posixpath.splitext(text)[1] or ("*" if text.endswith("*") else "")
+
+
 def _with_name(it: Interpreter, args: Args, site: Site | None) -> Value:
     folder = posixpath.dirname(path_text(args.pos[0]))
     return make_path(posixpath.join(folder, path_text(args.pos[1])), *args.pos)
@@ -190,7 +195,7 @@ _PROPERTIES: dict[str, Handler] = {
     "parent": _attribute(posixpath.dirname, path=True),
     "name": _attribute(posixpath.basename),
     "stem": _attribute(_stem),
-    "suffix": _attribute(lambda t: posixpath.splitext(t)[1]),
+    "suffix": _attribute(_suffix),
     "parents": _parents,
     "parts": _parts,
 }
@@ -221,7 +226,8 @@ def _norm(text: str) -> str:
 
 
 def _splitext(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Seq("tuple", [operators.pattern(t, args.pos[0]) for t in posixpath.splitext(path_text(args.pos[0]))])
+    text = path_text(args.pos[0])
+    return Seq("tuple", [operators.pattern(t, args.pos[0]) for t in (posixpath.splitext(text)[0], _suffix(text))])
 
 
 def _split(it: Interpreter, args: Args, site: Site | None) -> Value:

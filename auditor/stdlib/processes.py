@@ -187,5 +187,8 @@ NATIVES: dict[str, Value] = {
     "sys.path": Instance(SYS_PATH),
     "sys.executable": Const("python"),
     "sys.platform": Const("darwin"),
+    "sys.byteorder": Const("little"),
+    "sys.implementation.name": Const("cpython"),
+    "os.name": Const("posix"),
     "sys.version_info": Seq("tuple", [Const(3), Const(11), Const(0), Const("final"), Const(0)]),
 }

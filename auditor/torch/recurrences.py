@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.torch.shapes import Shape
 from auditor.values import Const, Storage, Tensor, Value
@@ -56,8 +57,10 @@ def _is_view(base: Storage | None, tag: str) -> bool:
 
 
 def _is_all(shape: Shape, state: Shape) -> bool:
-    """Whether a shape is that of the state, or of one layer of it."""
-    return shape == state or (len(shape) > 1 and shape == state[len(state) - len(shape) :])
+    """Whether a shape is that of the state (of which each row of a query makes another one), or of one layer of it."""
+    if len(shape) == len(state):
+        return all(a == b or (b == 1 and dims.is_query(a)) for a, b in zip(shape, state, strict=True))
+    return len(shape) > 1 and shape == state[len(state) - len(shape) :]
 
 
 def _changes(factor: Value) -> bool:

@@ -293,3 +293,110 @@ def test_a_buffer_that_it_writes_is_one(tmp_path: Path) -> None:
     script = mutate(WRITTEN, ("held[:, :1] = 0.0", "self.scratch[:, :1] = held[:, :1]"))
     assert "scratch" in [s.name for s in graph_of(scan_text(tmp_path, {"export.py": script})).facts.states.value or ()]
     assert str(judged(tmp_path, script).verdict) == "unresolved"
+
+
+BESIDE = """\
+import coremltools as ct
+import numpy as np
+import torch
+from torch import nn
+
+
+class Step(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.gate, self.head = nn.Embedding(128, 16), nn.Linear(16, 16), nn.Linear(16, 128)
+
+    def forward(self, token, position, *tensors):
+        held, encoded = tensors[:-1], tensors[-1]
+        x, new = self.embed(token) + position.float()[:, None], []
+        for tensor in held:
+            new.append(torch.sigmoid(self.gate(x)) * tensor + x)
+            x = x + new[-1] + encoded.mean(1)
+        return (self.head(x), *new)
+
+
+example = [torch.zeros(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)]
+example += [torch.zeros(1, 16), torch.zeros(1, 16), torch.zeros(1, 5, 16)]
+types = [ct.TensorType("token", (1,), np.int32), ct.TensorType("position", (1,), np.int32)]
+types += [ct.TensorType(f"state{n}", (1, 16)) for n in range(2)]
+types += [ct.TensorType("encoded", (1, ct.RangeDim(1, 256), 16))]
+outputs = [ct.TensorType("logits"), *[ct.TensorType(f"state{n}_out") for n in range(2)]]
+ct.convert(torch.jit.trace(Step().eval(), example), inputs=types, outputs=outputs).save("step.mlpackage")
+"""
+
+
+def test_tensors_called_state_beside_a_position_are_recurrent_when_forward_computes_them_anew(tmp_path: Path) -> None:
+    graph = graph_of(scan_text(tmp_path, {"export.py": BESIDE}))
+    assert judge(graph.facts).says() == "out by hybrid-state"
+    assert [s.role for s in graph.facts.states.value or ()] == [Role.RECURRENT, Role.RECURRENT]
+
+
+@pytest.mark.parametrize("new", ["tensor + x", "torch.where(position > 3, tensor, x)", "tensor * (position > 3) + x"])
+def test_and_may_be_anything_when_something_of_them_may_stay(tmp_path: Path, new: str) -> None:
+    script = mutate(BESIDE, ("torch.sigmoid(self.gate(x)) * tensor + x", new))
+    graph = graph_of(scan_text(tmp_path, {"export.py": script}))
+    assert judge(graph.facts).says() == "out by static-query"
+    assert [s.role for s in graph.facts.states.value or ()] == [Role.UNKNOWN, Role.UNKNOWN]
+
+
+UNLISTED = """\
+import coremltools as ct
+import numpy as np
+import torch
+from elsewhere import Model, states_of
+
+model = Model().eval()
+example = (torch.zeros(1, 1, 64), torch.zeros(1), torch.zeros(4, 96, 4))
+types = [
+    ct.TensorType("hidden_states", (1, 1, 64), np.float16),
+    ct.TensorType("current_pos", (1,), np.int32),
+    ct.TensorType("linear_conv_state", (4, 96, 4), np.float16),
+]
+outputs = [ct.TensorType("output_hidden_states"), ct.TensorType("linear_conv_state_out")]
+traced = torch.jit.trace(model, example)
+ct.convert(traced, inputs=types, outputs=outputs, states=states_of(model)).save("part.mlpackage")
+"""
+
+
+def test_a_recurrent_state_tells_enough_where_the_declared_ones_are_not_known(tmp_path: Path) -> None:
+    graph = graph_of(scan_text(tmp_path, {"export.py": UNLISTED}))
+    assert judge(graph.facts).broken[0] == "hybrid-state"
+    assert [(s.name, s.role) for s in graph.facts.states.value or ()] == [
+        ("linear_conv_state", Role.CONV),
+        ("*", Role.UNKNOWN),
+    ]
+
+
+def test_without_one_they_stay_unknown(tmp_path: Path) -> None:
+    script = UNLISTED.replace("linear_conv_state", "attention_bias")
+    facts = graph_of(scan_text(tmp_path, {"export.py": script})).facts
+    assert facts.states.value is None
+    assert "hybrid-state" not in judge(facts).broken
+
+
+PART = """\
+import coremltools as ct
+import torch
+from elsewhere import Block
+
+rows, seen = ct.RangeDim(1, 128), ct.RangeDim(1, 128)
+types = [ct.TensorType("hidden_state", (1, rows, 64)), ct.TensorType("causal_mask", (1, 1, rows, seen))]
+states = [ct.StateType(ct.TensorType(shape=(1, 4, 128, 16)), name) for name in ("k_cache", "v_cache")]
+traced = torch.jit.trace(Block().eval(), (torch.zeros(1, 1, 64), torch.zeros(1, 1, 1, 1)))
+ct.convert(traced, inputs=types, outputs=[ct.TensorType("hidden_out")], states=states).save("block.mlpackage")
+"""
+
+
+def test_a_hidden_state_is_the_query_of_a_part_of_a_model(tmp_path: Path) -> None:
+    facts = graph_of(scan_text(tmp_path, {"export.py": PART})).facts
+    assert facts.query.value is not None
+    assert facts.query.value.dynamic
+    assert judge(facts).says() == "out by no-logits"
+
+
+def test_beside_another_input_it_is_that_of_a_recurrent_network(tmp_path: Path) -> None:
+    script = mutate(PART, ('ct.TensorType("causal_mask", (1, 1, rows, seen))', 'ct.TensorType("targets", (1, 7))'))
+    query = graph_of(scan_text(tmp_path, {"export.py": script})).facts.query.value
+    assert query is not None
+    assert not query.dynamic
