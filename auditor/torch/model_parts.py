@@ -12,6 +12,7 @@ from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import present
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site, here
+from auditor.torch import layers
 from auditor.torch.modules import HOOKS, children
 from auditor.torch.tensors import size, unknown_tensor
 from auditor.values import (
@@ -36,6 +37,24 @@ SET = "(set)"
 _FORWARD = (".forward", ".__call__")
 
 
+def usual(it: Interpreter, kind: str, **sizes: Value) -> Instance:
+    """A layer of the usual kind, with its weights; which of them have a bias only the model's source says."""
+    made = it.call(layers.NATIVES[f"torch.nn.{kind}"], Args([], sizes), None)
+    assert isinstance(made, Instance)
+    if "bias" in made.attrs:
+        made.attrs["bias"] = Unknown("whether a layer of a Hugging Face model has a bias", "bias")
+    return made
+
+
+def attentions(it: Interpreter) -> list[tuple[str, Class]]:
+    """The classes of attention that the script has put in the place of the library's, with the name of the place."""
+    return [(n, v) for n, v in it.loader.patched.items() if isinstance(v, Class) and _is_attention(n)]
+
+
+def _is_attention(dotted: str) -> bool:
+    return dotted.startswith("transformers.") and ("_ATTENTION_CLASSES[" in dotted or dotted.endswith("Attention"))
+
+
 def replaced(it: Interpreter, hidden: Tensor, config: Unknown, site: Site | None) -> Unknown | None:
     """The first module of the library, or `forward` of one, that the script has replaced by what may change the rows.
 
@@ -43,8 +62,8 @@ def replaced(it: Interpreter, hidden: Tensor, config: Unknown, site: Site | None
     are taken to mean what they replace.
     """
     for dotted, value in it.loader.patched.items():
-        if not dotted.startswith("transformers.") or "[" in dotted:
-            continue  # a table of kinds of attention has another
+        if not dotted.startswith("transformers.") or "[" in dotted or _is_attention(dotted):
+            continue  # an attention is evaluated by itself
         if isinstance(value, Class):
             module = it.call(value, Args([config.child(".hidden_size")]), site)
             given: Value = it.call(module, Args([hidden]), site) if isinstance(module, Instance) else module

@@ -10,7 +10,7 @@ from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
-from auditor.torch import layers, model_parts, rows, shared_positions
+from auditor.torch import attention_class, model_parts, own_attention, rows, shared_positions
 from auditor.torch.modules import MODULE, walk
 from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
@@ -55,17 +55,8 @@ def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
     obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)
     obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
     vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
-    obj.attrs["lm_head"] = _made(it, "Linear", in_features=hidden, out_features=vocab)
+    obj.attrs["lm_head"] = model_parts.usual(it, "Linear", in_features=hidden, out_features=vocab)
     return obj
-
-
-def _made(it: Interpreter, kind: str, **sizes: Value) -> Instance:
-    """A layer of the usual kind, with its weights; which of them have a bias only the model's source says."""
-    made = it.call(layers.NATIVES[f"torch.nn.{kind}"], Args([], sizes), None)
-    assert isinstance(made, Instance)
-    if "bias" in made.attrs:
-        made.attrs["bias"] = Unknown("whether a layer of a Hugging Face model has a bias", "bias")
-    return made
 
 
 def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -98,7 +89,10 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
     cause = model_parts.replaced(it, hidden, cfg, site)
     if cause is not None:
         return _output({"last_hidden_state": unknown_tensor("the model", site, cause)})
-    model_parts.update_cache(it, args.kw.get("past_key_values"), hidden, cfg, site)
+    own = own_attention.run(it, hidden, cfg, args, site)
+    if own is None:
+        model_parts.update_cache(it, args.kw.get("past_key_values"), hidden, cfg, site)
+    hidden = own or hidden
     if it.events is not None:
         it.events.layers = True
         told = args.get(3, "position_ids")
@@ -179,13 +173,15 @@ def _part(it: Interpreter, obj: Instance, name: str) -> Instance | None:
     if not isinstance(cfg, Unknown):
         return None
     if name in _EMBEDDINGS:
-        return _made(it, "Embedding", num_embeddings=cfg.child(".vocab_size"), embedding_dim=cfg.child(".hidden_size"))
+        return model_parts.usual(
+            it, "Embedding", num_embeddings=cfg.child(".vocab_size"), embedding_dim=cfg.child(".hidden_size")
+        )
     if name in _LAYERS:
         return Instance(LAYERS, {"config": cfg})
     if "norm" in name or name.startswith("ln_"):
-        return _made(it, "LayerNorm")
+        return model_parts.usual(it, "LayerNorm")
     if obj.cls is PART and name.endswith("_proj"):
-        return _made(it, "Linear", out_features=cfg.child(f".{name}.out_features"))
+        return model_parts.usual(it, "Linear", out_features=cfg.child(f".{name}.out_features"))
     return Instance(PART, {"config": cfg}) if obj.cls is PART and name in _GROUPS else None
 
 
@@ -284,6 +280,7 @@ def _auto(name: str, handler: Method) -> NativeClass:
 
 
 NATIVES: dict[str, Value] = {
+    **attention_class.NATIVES,
     "transformers.AutoConfig": NativeClass(
         "transformers.AutoConfig",
         {"from_pretrained": _config, "for_model": _config, "register": nothing},
