@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from auditor import dims
+from auditor.dims import Dim
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch import recurrences, shared_positions, tracing, written_rows
+from auditor.torch import recurrences, shapes, shared_positions, tracing, written_rows
+from auditor.torch.keys import is_length
+from auditor.torch.positions import is_cache
 from auditor.torch.rows import root
 from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import Write, write_at, writes_all
@@ -68,6 +71,14 @@ class Events:
         if site is not None:
             self.baked.append((site, f"{what} makes a constant of {tracing.told(value)} when the model is traced"))
         return tracing.constant(value, site, what)
+
+    def meets(self, a: Shape, b: Shape, site: Site) -> None:
+        """As many rows as the query are combined with a fixed number of rows: that works for this number only."""
+        for x, y in zip(reversed(a), reversed(b), strict=False):
+            for rows, fixed in ((x, y), (y, x)):
+                if isinstance(rows, dims.Poly) and rows.flexible and isinstance(fixed, int) and fixed > 1:
+                    self.baked.append((site, f"{shapes.text(a)} meets {shapes.text(b)}"))
+                    return
 
     def compare(self, op: str, a: Value, b: Value) -> Value | None:
         """A comparison of dimensions as the trace has decided it; None where it can be decided for every call."""
@@ -164,9 +175,17 @@ class Events:
             if dims.lengths_in(length) <= own:
                 self.stale = site, _AS_MANY
                 return
-        missing = next((m for w in mine if w.span is not None and (m := w.span.missing_of(length))), "")
+        spans = [w for w in mine if w.span is not None]
+        missing = next((m for w in spans if w.span is not None and (m := w.span.missing_of(length))), "")
+        missing = missing or next((m for w in spans if (m := written_rows.window(length, w.storage.shape or ()))), "")
         if mine and (missing or MOVED in values.tags):
             self.stale = site, missing or _ELSEWHERE
+
+    def reads(self, held: Tensor, start: Value | None, rows: Dim, site: Site) -> None:
+        """Note when a fixed number of rows of a cache is read, from one on that moves with the call."""
+        fixed = isinstance(rows, int) and rows > 1 and start is not None and is_length(start)
+        if fixed and self.stale is None and held.base is not None and is_cache(held):
+            self.stale = site, written_rows.window(rows, ())
 
     def kept(self, name: str, site: Site) -> None:
         """Something that was there before `forward` ran is another tensor afterwards."""

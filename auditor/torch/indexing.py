@@ -70,6 +70,9 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     made = _placed(made, tensor, key)
     if _beside_written(it, tensor, parts):
         made.tags = made.tags | {MOVED}
+    for part in parts if it.events is not None and tensor.base is not None else ():
+        if part.slice is not None and it.events is not None:
+            it.events.reads(tensor, part.slice.items[0], part.left[0], site)
     if GROWN in made.tags and any(isinstance(k, Seq) for k in keys):
         made.tags = made.tags | {MOVED}
     if any(p.cut for p in parts) and site not in made.cuts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor import dims
 from auditor.torch.rows import is_mask
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, as_dim, is_none
-from auditor.values.tags import FLOORED, PICKED, WRAPS
+from auditor.values.tags import ALIKE, FLOORED, PICKED, WRAPS
 
 
 def wraps_at(key: Value | None) -> bool:
@@ -78,6 +78,13 @@ def is_chosen(key: Value | None) -> bool:
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
         return key.dim.flexible and ("min" in made or (alone and "either" in made))
     return isinstance(key, Tensor) and not key.tags.isdisjoint(PICKED)
+
+
+def is_one(key: Value | None) -> bool:
+    """Whether all rows of the query are given the same position: `index_copy_(2, torch.full((rows,), start), k)`."""
+    if isinstance(key, Seq):
+        return any(map(is_one, key.items))
+    return isinstance(key, Tensor) and ALIKE in key.tags and any(map(dims.depends_on_query, key.shape or ()))
 
 
 def is_computed(key: Value | None) -> bool:

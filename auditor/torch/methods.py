@@ -46,7 +46,7 @@ logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_
 hypot copysign rsub xlogy where_ __and__ __or__
 """
 _SCATTER = "scatter index_fill index_copy slice_scatter select_scatter index_put"
-_ACCUMULATE = "scatter_add index_add"
+_ACCUMULATE = "scatter_add index_add scatter_reduce index_reduce"
 _REDUCE = """
 mean amax amin prod std var norm any all logsumexp nanmean linalg_norm
 """

@@ -27,6 +27,7 @@ from auditor.values.tags import (
     BEHIND,
     BLENDED,
     COPY,
+    COUNTED,
     FIRST_KEYS,
     FLIPPED,
     FLOORED,
@@ -78,10 +79,19 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     tensors = [t for t in operands if isinstance(t, Tensor)]
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
+    counts = any(COUNTED in t.tags and any(map(is_query, t.shape or ())) for t in tensors)
+    if counts and any(t.pick is not None and t.pick.what == "numbers" and _of_keys(t) for t in tensors):
+        made.tags = made.tags | {FIRST_KEYS}
     made.tags = made.tags - {MASK, LEARNED} | {JUDGED} if computed else made.tags - {LEARNED} | {MASK}
     if SHARED in made.tags or not made.tags.isdisjoint(ROWWISE):
         made = shared_positions.compared(made, tensors)
     return coarse(made) if FLOORED in made.tags else made
+
+
+def _of_keys(t: Tensor) -> bool:
+    """Whether a tensor has as many numbers as there are keys, those of a cache among them."""
+    long = [d for d in t.shape or () if d != 1]
+    return len(long) == 1 and isinstance(long[0], dims.Poly) and long[0].flexible and not is_query(long[0])
 
 
 def _is_input(t: Tensor) -> bool:
@@ -199,14 +209,26 @@ def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> 
 
 def pooled(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
     """A number for all rows of the query: it mixes them in whatever it goes into."""
+    axes = set(axes)
     lying = {n for n, d in enumerate(t.shape or ()) if positions.is_rows(d)}
-    return blended(made, site, bool(lying) and lying <= set(axes))
+    return blended(made, site, (bool(lying) and lying <= axes) or along_cache(t, axes))
 
 
 def normed(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
     """`t`, scaled by what lies along some of its axes."""
+    shape, axes = t.shape or (), set(axes)
+    return blended(made, site, any(positions.is_rows(shape[n]) for n in axes if n < len(shape)) or along_cache(t, axes))
+
+
+def along_cache(t: Tensor, axes: Iterable[int]) -> bool:
+    """Whether the rows of a cache lie along one of the axes: what is computed of all of them, any row is in.
+
+    Scores have the rows of the query beside these.
+    """
     shape = t.shape or ()
-    return blended(made, site, any(is_query(shape[n]) for n in axes if n < len(shape)))
+    if any(map(is_query, shape)) or not positions.is_cache(t):
+        return False
+    return any(isinstance(d := shape[n], dims.Poly) and d.flexible for n in axes if n < len(shape))
 
 
 def widened(t: Tensor, made: Tensor) -> Tensor:
@@ -226,13 +248,15 @@ def along(
     site: Site | None = None,
 ) -> Tensor:
     """An operation at `site` that moves what lies along `axis`, or mixes it at `blends`; without an axis, all of it."""
-    lengths = _lengths(t, axis, default)
-    made = blended(made, blends, blends is not None and any(map(is_query, lengths)))
+    axes = named_axes(t, axis, default)
+    lengths = [t.shape[n] for n in axes] if t.shape is not None else []
+    mixes = blends is not None and (any(map(positions.is_rows, lengths)) or along_cache(t, axes))
+    made = blended(made, blends, mixes)
     return other(it, made, any(map(dims.depends_on_query, lengths)), blends or site)
 
 
-def _lengths(t: Tensor, axis: Value | None, default: int | None = None) -> list[Dim]:
-    """The lengths of the axes that a call names: the `default` one, or all of them, when it names none."""
+def named_axes(t: Tensor, axis: Value | None, default: int | None = None) -> list[int]:
+    """The axes that a call names: the `default` one, or all of them, when it names none."""
     if t.shape is None:
         return []
     given = axis.items if isinstance(axis, Seq) else [axis] if axis is not None else []
@@ -242,7 +266,7 @@ def _lengths(t: Tensor, axis: Value | None, default: int | None = None) -> list[
     if given and len(numbers) < len(given):
         return []
     axes = [normal(n, len(t.shape)) for n in numbers] or range(len(t.shape))
-    return [t.shape[n] for n in axes if n < len(t.shape)]
+    return [n for n in axes if n < len(t.shape)]
 
 
 def joined(made: Tensor, lengths: list[Dim], site: Site | None) -> Tensor:
@@ -275,7 +299,7 @@ def _cut_short(d: Dim) -> bool:
 def flipped(made: Tensor, t: Tensor, axis: Value | None, site: Site | None) -> Tensor:
     """A flip; there and back is where it was. Numbers do not count, unless they are the tokens or go in."""
     goes_in = INPUT in made.tags or not made.dtype.startswith(_NUMBERS)
-    if goes_in and any(map(is_query, _lengths(t, axis))):
+    if goes_in and any(is_query(t.shape[n]) for n in named_axes(t, axis) if t.shape is not None):
         made.tags = without(made.tags, FLIPPED) if FLIPPED in made.tags else made.tags | At.of(FLIPPED, site)
     return made
 

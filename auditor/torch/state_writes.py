@@ -12,6 +12,7 @@ from auditor.torch.keys import (
     in_one_place,
     is_chosen,
     is_computed,
+    is_one,
     is_rounded,
     of_first_axis,
     unread_part,
@@ -74,6 +75,8 @@ def write_at(
         unclear = "is written at a position that was rounded"
     if not unclear and part and (ONE_PLACE in target.tags or _stays(key, slices)):
         unclear = "is written in the same rows by every call"
+    if not unclear and symbolic and written_rows.clears(target, key, value):
+        unclear = "is filled with the same in every call, also where earlier calls have written"
     narrow = _narrow(key, value) if part else ""
     spread = placed or (bool(narrow) and _takes_rows(target, key))
     if placed and symbolic:
@@ -114,6 +117,8 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
         return "is written at a position that a condition chooses"
     if is_computed(key):
         return "is written where values of the model say"
+    if is_one(key):
+        return "is written at one position by all rows of the query"
     unread = unread_part(key)
     if unread is not None:
         return f"is written at a position that is not known: {unread.reason}"

@@ -8,6 +8,7 @@ cache[:, :, end - 1 : end] = k               # one row, of a query of one token
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor import dims
@@ -45,6 +46,20 @@ class Span:
         if isinstance(short, int) and short > 0:
             return f"attention sees {_rows(short)} less of a cache than there are with those that the query has written"
         return ""
+
+
+def window(length: Dim, held: Sequence[Dim]) -> str:
+    """What is wrong where attention sees a part of a state, `length` rows of one with this shape.
+
+    A fixed number of rows ends with those of the query, or where it began: either way rows of the query see others than
+    they would one by one. A mask that hides what is out of a window is no part: the state is seen as a whole.
+    """
+    if isinstance(length, int):
+        return "" if length in held else f"attention sees {_rows(length)} of a cache, however many it holds"
+    chosen = any(a.made is not None and a.made[0] in ("max", "min") for a in length.atoms)
+    return (
+        "attention sees the rows of a cache from one on that a bound chooses" if chosen and not length.remainder else ""
+    )
 
 
 def span(slices: Slices) -> Span | None:
@@ -85,6 +100,41 @@ def aligned(target: Tensor, key: Value | None, value: Value | None) -> Slices:
     kept += [(None, whole) for whole in target.shape[len(parts) :]]
     pairs = zip(reversed(kept), reversed(value.shape), strict=False)
     return [(part, whole, length) for (part, whole), length in pairs if part is not None]
+
+
+def clears(target: Tensor, key: Value | None, value: Value | None) -> bool:
+    """Whether rows that earlier calls have written get what is the same in every call: `cache[:, :, :start] = 0`.
+
+    From where the query stands on, nothing is lost: `cache[:, :, start:] = 0`.
+    """
+    if target.base is None or target.base.shape is None or target.shape is None or not _is_constant(value):
+        return False
+    parts = [p for p in _parts(key) if not (isinstance(p, Const) and (type(p.value) is int or p.value is ...))]
+    if not all(isinstance(p, Seq) and p.kind == "slice" for p in parts):
+        return False
+    starts = [as_dim(p.items[0]) for p in parts if isinstance(p, Seq) and not is_none(p.items[0])]
+    if any(s is None or not isinstance(s, int) for s in starts):
+        return False
+    tail = target.base.shape[len(target.base.shape) - len(target.shape) :]
+    return len(tail) == len(target.shape) and all(map(_is_front, target.shape, tail))
+
+
+def _is_constant(value: Value | None) -> bool:
+    if isinstance(value, Tensor):
+        return (
+            not value.tags
+            and not value.cuts
+            and value.shape is not None
+            and not any(map(dims.depends_on_query, value.shape))
+        )
+    return isinstance(value, Const)
+
+
+def _is_front(length: Dim, whole: Dim) -> bool:
+    """Whether so much of an axis is its beginning, or all of it: not the rows of this call, or what is behind them."""
+    if length == whole or isinstance(length, int):
+        return True
+    return not dims.is_query(length) and not dims.counts_from(length, whole)
 
 
 def _from_a_number(part: Seq) -> bool:

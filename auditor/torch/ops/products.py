@@ -92,7 +92,10 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     kept = next((t.shape for t in (v, k) if t is not None and t.shape and len(t.shape) > 1), None)
     if it.events is not None and kept is not None and site is not None:
         it.events.attended(site, dims.is_query(kept[-2]))
-    unmasked = v is not None and _sees_all(args.get(3, "attn_mask")) and rows.reads_written(it, v)
+    mask = args.get(3, "attn_mask")
+    if it.events is not None and site is not None and isinstance(mask, Tensor) and k is not None and k.shape:
+        it.events.meets((*q.shape[:-1], *k.shape[-2:-1]), mask.shape or (), site)
+    unmasked = v is not None and _sees_all(mask) and rows.reads_written(it, v)
     for seen in (k, v) if it.events is not None and site is not None else ():
         if seen is not None:
             it.events.sees(seen, site, masked=not (causal and unmasked))

@@ -31,6 +31,8 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
     key = _slice(args.get(2, "start"), length)
     if made.base is not None and in_one_place(key):
         made = positions.from_zero(tagged(made, ONE_PLACE), t, at_begin(key))
+    if it.events is not None and site is not None:
+        it.events.reads(t, args.get(2, "start"), length, site)
     if length == 1 != t.shape[axis]:
         made = positions.taken(made, t, args.get(2, "start"))
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:

@@ -34,7 +34,8 @@ def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     axis = args.get(1, "dim")
     axis = axis if isinstance(axis, Const) and type(axis.value) is int else args.kw.get("dim")
-    made = rows.along(it, result(t.shape, t), t, axis, -1, site)
+    made = rows.along(it, result(t.shape, t), t, axis, -1, site=site)
+    made = rows.blended(made, site, rows.along_cache(t, rows.named_axes(t, axis, -1)))
     return named_pair(made, tagged(altered(result(t.shape, t), dtype="int64"), CHOSEN), ("values", "indices"))
 
 

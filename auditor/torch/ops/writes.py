@@ -10,7 +10,7 @@ from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import placing, rows
 from auditor.torch.keys import wraps_at
-from auditor.torch.ops import elementwise
+from auditor.torch.ops import creation, elementwise
 from auditor.torch.ops.arithmetic import (
     added,
     between,
@@ -162,6 +162,7 @@ def _taken_at(args: Args, adds: bool = False) -> _Taken:
 _TAKEN: dict[Op, Callable[[Args], _Taken]] = {
     scattered: _taken_at,
     accumulated: partial(_taken_at, adds=True),
+    creation.like: lambda args: (None, Const(0), ""),  # `zero_` and `fill_`
     copy_shape: lambda args: (None, args.pos[1] if len(args.pos) > 1 else None, ""),
     elementwise.masked: lambda args: (args.get(1, "mask"), None, ""),
     **dict.fromkeys(
