@@ -24,6 +24,7 @@ from auditor.values import (
     Function,
     Instance,
     Mapping,
+    NativeClass,
     Seq,
     Tensor,
     Unknown,
@@ -46,9 +47,9 @@ def usual(it: Interpreter, kind: str, **sizes: Value) -> Instance:
     return made
 
 
-def attentions(it: Interpreter) -> list[tuple[str, Class]]:
+def attentions(it: Interpreter) -> list[tuple[str, Value]]:
     """The classes of attention that the script has put in the place of the library's, with the name of the place."""
-    return [(n, v) for n, v in it.loader.patched.items() if isinstance(v, Class) and _is_attention(n)]
+    return [(n, v) for n, v in it.loader.patched.items() if isinstance(v, (Class, NativeClass)) and _is_attention(n)]
 
 
 def _is_attention(dotted: str) -> bool:

@@ -11,8 +11,9 @@ from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
 from auditor.torch import attention_class, model_parts, own_attention, rows, shared_positions
+from auditor.torch.masks import hides_nothing
 from auditor.torch.modules import MODULE, walk
-from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
+from auditor.torch.pretrained import GENERATES, OWN, chosen, config, other_states, registered
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
 from auditor.values import (
     FALSE,
@@ -44,14 +45,18 @@ def _configured(it: Interpreter, args: Args, site: Site | None) -> Value:
     return made
 
 
-def _given(args: Args, site: Site | None) -> Unknown:
+def _given(it: Interpreter, args: Args, site: Site | None) -> Unknown:
     """The configuration that a model is made from, where it is at hand."""
     given = args.get(1, "config")
-    return given if isinstance(given, Unknown) and given.kind == "data" else config(site)
+    return given if isinstance(given, Unknown) and given.kind == "data" else config(site, it, Args(args.pos[1:2]))
 
 
 def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
-    cfg = _given(args, site)
+    cfg = _given(it, args, site)
+    named = args.pos[0].name.rpartition(".")[2].partition("For")[0] if isinstance(args.pos[0], NativeClass) else ""
+    other = other_states(text_of(cfg.child(".model_type")) or named, site)
+    if other is not None:
+        return other
     obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)
     obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
     vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
@@ -63,7 +68,7 @@ def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A model without a head; one whose code comes with its checkpoint may be anything."""
     if args.more is not None or args.kw.get("trust_remote_code", FALSE) != FALSE:
         return Unknown("the code of the model comes with its checkpoint", places=here(site))
-    cfg = _given(args, site)
+    cfg = _given(it, args, site)
     return Instance(BASE, {"config": cfg}, places=cfg.places)
 
 
@@ -99,13 +104,13 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
         at = told if isinstance(told, Tensor) else args.kw.get("cache_position")
         hidden = shared_positions.stands_at(it.events, hidden, at, site)
         mask = args.get(2, "attention_mask")
-        hidden = rows.blended(hidden, site, rows.has_rows(hidden) and _is_one_row(mask))
+        hidden = rows.blended(hidden, site, rows.has_rows(hidden) and _shows_all(mask))
     return _output({"last_hidden_state": model_parts.changed(it, obj, hidden, site)})
 
 
-def _is_one_row(mask: Value | None) -> bool:
-    """Whether a mask of keys for each row of the query, `[batch, heads, rows, keys]`, has one row for all of them."""
-    return isinstance(mask, Tensor) and mask.shape is not None and len(mask.shape) == 4 and mask.shape[2] == 1
+def _shows_all(mask: Value | None) -> bool:
+    """Whether a mask of keys for each row of the query, `[batch, heads, rows, keys]`, says the same for all of them."""
+    return isinstance(mask, Tensor) and mask.shape is not None and len(mask.shape) == 4 and hides_nothing(mask)
 
 
 def _forward_causal(it: Interpreter, args: Args, site: Site | None) -> Value:
