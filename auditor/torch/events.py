@@ -181,6 +181,21 @@ class Events:
         if mine and (missing or MOVED in values.tags):
             self.stale = site, missing or _ELSEWHERE
 
+    def rooms(self, t: Tensor) -> set[Dim]:
+        """How many rows the caches have room for that a tensor comes out of, and that this forward has written."""
+        mine = (w for w in self.writes if w.storage is t.base or w.storage.tag in t.tags)
+        return {w.capacity for w in mine if w.capacity is not None}
+
+    def multiplies(self, held: Tensor, site: Site) -> None:
+        """Note when a product with keys or values of a cache has a fixed part of its rows: all lie along no axis."""
+        shape = held.shape or ()
+        fixed = len(shape) > 2 and not any(isinstance(d, dims.Poly) and d.flexible for d in shape)
+        if self.stale is not None or not fixed or not is_cache(held):
+            return
+        rooms = self.rooms(held)
+        if rooms and not any(isinstance(dims.exact_div(d, r), (int, dims.Poly)) for d in shape for r in rooms):
+            self.stale = site, "attention sees a fixed part of the rows of a cache"
+
     def reads(self, held: Tensor, start: Value | None, rows: Dim, site: Site) -> None:
         """Note when a fixed number of rows of a cache is read, from one on that moves with the call."""
         fixed = isinstance(rows, int) and rows > 1 and start is not None and is_length(start)

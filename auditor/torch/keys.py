@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor import dims
 from auditor.torch.rows import is_mask
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, as_dim, is_none
-from auditor.values.tags import ALIKE, FLOORED, PICKED, WRAPS
+from auditor.values.tags import ALIKE, FLIPPED, FLOORED, PICKED, WRAPS
 
 
 def wraps_at(key: Value | None) -> bool:
@@ -85,6 +85,13 @@ def is_one(key: Value | None) -> bool:
     if isinstance(key, Seq):
         return any(map(is_one, key.items))
     return isinstance(key, Tensor) and ALIKE in key.tags and any(map(dims.depends_on_query, key.shape or ()))
+
+
+def is_reversed(key: Value | None) -> bool:
+    """Whether positions of the rows of the query are in reverse."""
+    if isinstance(key, Seq):
+        return any(map(is_reversed, key.items))
+    return isinstance(key, Tensor) and FLIPPED in key.tags
 
 
 def is_computed(key: Value | None) -> bool:

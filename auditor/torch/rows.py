@@ -9,7 +9,7 @@ over S rows and S forwards over one row give different results then, whatever is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from auditor import dims
@@ -91,7 +91,7 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
 def _of_keys(t: Tensor) -> bool:
     """Whether a tensor has as many numbers as there are keys, those of a cache among them."""
     long = [d for d in t.shape or () if d != 1]
-    return len(long) == 1 and isinstance(long[0], dims.Poly) and long[0].flexible and not is_query(long[0])
+    return len(long) == 1 and not is_query(long[0])
 
 
 def _is_input(t: Tensor) -> bool:
@@ -207,20 +207,22 @@ def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> 
     return blended(made, site, wide)
 
 
-def pooled(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
+def pooled(it: Interpreter, made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
     """A number for all rows of the query: it mixes them in whatever it goes into."""
     axes = set(axes)
     lying = {n for n, d in enumerate(t.shape or ()) if positions.is_rows(d)}
-    return blended(made, site, (bool(lying) and lying <= axes) or along_cache(t, axes))
+    return blended(made, site, (bool(lying) and lying <= axes) or along_cache(it, t, axes))
 
 
-def normed(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
+def normed(it: Interpreter, made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
     """`t`, scaled by what lies along some of its axes."""
     shape, axes = t.shape or (), set(axes)
-    return blended(made, site, any(positions.is_rows(shape[n]) for n in axes if n < len(shape)) or along_cache(t, axes))
+    return blended(
+        made, site, any(positions.is_rows(shape[n]) for n in axes if n < len(shape)) or along_cache(it, t, axes)
+    )
 
 
-def along_cache(t: Tensor, axes: Iterable[int]) -> bool:
+def along_cache(it: Interpreter, t: Tensor, axes: Collection[int]) -> bool:
     """Whether the rows of a cache lie along one of the axes: what is computed of all of them, any row is in.
 
     Scores have the rows of the query beside these.
@@ -228,7 +230,10 @@ def along_cache(t: Tensor, axes: Iterable[int]) -> bool:
     shape = t.shape or ()
     if any(map(is_query, shape)) or not positions.is_cache(t):
         return False
-    return any(isinstance(d := shape[n], dims.Poly) and d.flexible for n in axes if n < len(shape))
+    rooms = it.events.rooms(t) if it.events is not None else set()
+    lying = [shape[n] for n in axes if n < len(shape)]
+    whole = len(lying) == len(shape) > 2 or any(d in rooms and shape.count(d) == 1 for d in lying)
+    return whole or any(isinstance(d, dims.Poly) and d.flexible for d in lying)
 
 
 def widened(t: Tensor, made: Tensor) -> Tensor:
@@ -250,7 +255,7 @@ def along(
     """An operation at `site` that moves what lies along `axis`, or mixes it at `blends`; without an axis, all of it."""
     axes = named_axes(t, axis, default)
     lengths = [t.shape[n] for n in axes] if t.shape is not None else []
-    mixes = blends is not None and (any(map(positions.is_rows, lengths)) or along_cache(t, axes))
+    mixes = blends is not None and (any(map(positions.is_rows, lengths)) or along_cache(it, t, axes))
     made = blended(made, blends, mixes)
     return other(it, made, any(map(dims.depends_on_query, lengths)), blends or site)
 

@@ -13,6 +13,7 @@ from auditor.torch.keys import (
     is_chosen,
     is_computed,
     is_one,
+    is_reversed,
     is_rounded,
     of_first_axis,
     unread_part,
@@ -30,7 +31,7 @@ class Write:
     `unclear` says why nobody can tell which rows hold what after the write, `blended` why a row that is written
     would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
-    written became what they are, `span` where as many as the query has stand.
+    written became what they are, `span` where as many as the query has stand, `capacity` how many there is room for.
     """
 
     storage: Storage
@@ -44,6 +45,7 @@ class Write:
     spread: bool = False
     made: tuple[Site, ...] = ()
     span: written_rows.Span | None = None
+    capacity: dims.Dim | None = None
 
 
 def write_at(
@@ -82,7 +84,8 @@ def write_at(
     if placed and symbolic:
         narrow = "is written at one position, whatever the length of the query"
     made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
-    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, written_rows.span(slices))
+    span, room = written_rows.span(slices), written_rows.capacity(target, value)
+    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room)
 
 
 def _stays(key: Value | None, slices: written_rows.Slices) -> bool:
@@ -119,6 +122,8 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
         return "is written where values of the model say"
     if is_one(key):
         return "is written at one position by all rows of the query"
+    if is_reversed(key):
+        return "is written at positions that are in reverse"
     unread = unread_part(key)
     if unread is not None:
         return f"is written at a position that is not known: {unread.reason}"

@@ -86,6 +86,14 @@ def too_few(slices: Slices) -> str:
     return ""
 
 
+def capacity(target: Tensor, value: Value | None) -> Dim | None:
+    """How long the axis of a state is along which it takes the rows of the query."""
+    if not isinstance(value, Tensor) or value.shape is None or target.shape is None:
+        return None
+    pairs = zip(reversed(target.shape), reversed(value.shape), strict=False)
+    return next((whole for whole, rows in pairs if dims.is_query(rows) and not dims.is_query(whole)), None)
+
+
 def aligned(target: Tensor, key: Value | None, value: Value | None) -> Slices:
     """The slices of a key, where all of its parts are slices and numbers."""
     if target.shape is None or not isinstance(value, Tensor) or value.shape is None:

@@ -21,8 +21,10 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b), a, b, site)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
-    if it.events is not None and site is not None and not isinstance(b.shape[-2:][0], int) and not rows.is_part(a):
-        it.events.sees(b, site, masked=True)
+    if it.events is not None and site is not None and not rows.is_part(a):
+        it.events.multiplies(b, site)
+        if not isinstance(b.shape[-2:][0], int):
+            it.events.sees(b, site, masked=True)
     return recurrences.computed(it, rows.leaked(it, made, a, b, site))
 
 
@@ -99,7 +101,9 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     for seen in (k, v) if it.events is not None and site is not None else ():
         if seen is not None:
             it.events.sees(seen, site, masked=not (causal and unmasked))
-    return rows.blended(rows.mixed(made), site, unmasked and not causal)
+    made = rows.blended(rows.mixed(made), site, unmasked and not causal)
+    at = mask.places[-1] if unmasked and isinstance(mask, Tensor) and mask.places else None
+    return rows.blended(made, at, at is not None and not causal)
 
 
 def _sees_all(mask: Value | None) -> bool:

@@ -5,23 +5,23 @@ from __future__ import annotations
 from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch import positions, rows, shapes
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
 from auditor.torch.tensors import as_tensor, dtype_of, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given
+from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given, merge_places
 from auditor.values.tags import ARGMAX
 
 
 def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return _reduced(first(args), _axes(args), _keeps(args), site)
+    return _reduced(it, first(args), _axes(args), _keeps(args), site)
 
 
 def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A sum; of conditions it is how many hold."""
-    made = _reduced(first(args), _axes(args), _keeps(args), site)
+    made = _reduced(it, first(args), _axes(args), _keeps(args), site)
     return altered(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
 
 
@@ -30,26 +30,27 @@ def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(args.pos) > 1 and isinstance(args.pos[1], Tensor):
         return combine(it, args.pos, site)
     axes = _axes(args)
-    made = _reduced(first(args), axes, _keeps(args), site)
+    made = _reduced(it, first(args), axes, _keeps(args), site)
     if axes is None:
         return made
-    return named_pair(made, tagged(altered(made, dtype="int64"), ARGMAX), ("values", "indices"))
+    at = altered(made, dtype="int64", places=merge_places(here(site), made.places))
+    return named_pair(made, tagged(at, ARGMAX), ("values", "indices"))
 
 
 def extrema(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`aminmax`: the least and the largest value."""
-    made = _reduced(first(args), _axes(args), _keeps(args), site)
+    made = _reduced(it, first(args), _axes(args), _keeps(args), site)
     return named_pair(made, made, ("min", "max"))
 
 
 def argmax(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = _reduced(first(args), _axes(args), _keeps(args), site)
-    return tagged(altered(made, dtype="int64"), ARGMAX)
+    made = _reduced(it, first(args), _axes(args), _keeps(args), site)
+    return tagged(altered(made, dtype="int64", places=merge_places(here(site), made.places)), ARGMAX)
 
 
 def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
     """One reduced tensor for each quantile, stacked in front when several are asked for."""
-    made = _reduced(first(args), _axes(args, 2), _keeps(args, 3), site)
+    made = _reduced(it, first(args), _axes(args, 2), _keeps(args, 3), site)
     asked = as_tensor(args.get(1, "q") or NONE)
     if asked is None or not asked.shape or made.shape is None:
         return (
@@ -60,7 +61,7 @@ def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
     return altered(made, shape=(*asked.shape, *made.shape))
 
 
-def _reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -> Tensor:
+def _reduced(it: Interpreter, t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -> Tensor:
     if t.shape is None:
         return result(None, t, reason=t.reason)
     shape = t.shape
@@ -73,7 +74,7 @@ def _reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -
     if cut and site is not None and site not in made.cuts:
         made.cuts = (*made.cuts, site)
     made = positions.counted(made, t)
-    return rows.pooled(made, t, gone, site)
+    return rows.pooled(it, made, t, gone, site)
 
 
 def _axes(args: Args, position: int = 1) -> list[int] | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch import rows, shapes
 from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Value, altered
+from auditor.values import NONE, Args, Const, Value, altered, merge_places
 from auditor.values.tags import ARGMAX, CHOSEN, TOPK
 
 
@@ -25,8 +25,8 @@ def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
     else:
         made = result(shapes.replace(t.shape, axis, k), t)
         if not dims.depends_on_query(k):  # of as many as there are nothing is left out: they are sorted
-            made = rows.pooled(made, t, (shapes.normal(axis, len(t.shape)),), site)
-    made = tagged(made, TOPK)
+            made = rows.pooled(it, made, t, (shapes.normal(axis, len(t.shape)),), site)
+    made = tagged(altered(made, places=merge_places(here(site), made.places)), TOPK)
     return named_pair(made, tagged(altered(made, dtype="int64"), ARGMAX), ("values", "indices"))
 
 
@@ -35,7 +35,9 @@ def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
     axis = args.get(1, "dim")
     axis = axis if isinstance(axis, Const) and type(axis.value) is int else args.kw.get("dim")
     made = rows.along(it, result(t.shape, t), t, axis, -1, site=site)
-    made = rows.blended(made, site, rows.along_cache(t, rows.named_axes(t, axis, -1)))
+    made = rows.blended(made, site, rows.along_cache(it, t, rows.named_axes(t, axis, -1)))
+    if made.dtype.startswith(("int", "uint")):
+        made = tagged(made, CHOSEN)
     return named_pair(made, tagged(altered(result(t.shape, t), dtype="int64"), CHOSEN), ("values", "indices"))
 
 
