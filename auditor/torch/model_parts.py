@@ -121,17 +121,19 @@ def _changed(part: Instance, prefix: str, seen: set[int]) -> Iterator[tuple[str,
             yield from _changed(child, path, seen)
 
 
-def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unknown, site: Site | None) -> None:
-    """Call the `update` of a cache that the script defines, as each attention layer does.
+def update_cache(
+    it: Interpreter, cache: Value | None, like: Tensor, config: Unknown, site: Site | None
+) -> Value | None:
+    """Call the `update` of a cache that the script defines, as each attention layer does, and give what it gives.
 
     What another cache does with its rows is not seen; tensors that stand for one are read and not written. Without one,
     attention sees the rows that go in and no others.
     """
     if it.events is None or site is None:
-        return
+        return None
     if cache is None or (isinstance(cache, Const) and cache.value is None):
         it.events.attended(site, True)
-        return
+        return None
     given = None if isinstance(cache, (Seq, Tensor)) else _updated(it, cache, like, config, site)
     values = given.items[1] if isinstance(given, Seq) and given.exact and len(given.items) == 2 else None
     if isinstance(values, Tensor) and values.shape is not None and len(values.shape) > 1:
@@ -142,6 +144,7 @@ def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unk
     if isinstance(cache, (Seq, Tensor)):
         tensors = Unknown("keys and values that a model is given without a cache are only read", places=cache.places)
         it.events.hidden_cache = tensors
+    return given
 
 
 def _updated(it: Interpreter, cache: Value, like: Tensor, config: Unknown, site: Site) -> Value | None:
@@ -163,4 +166,5 @@ def _updated(it: Interpreter, cache: Value, like: Tensor, config: Unknown, site:
     try:
         return it.call(update, Args([cache, rows, rows, layer, more]), site)
     except RaiseSignal:
+        it.events.hidden_cache = Unknown("its `update` raises when it is called as a model does", places=here(site))
         return None

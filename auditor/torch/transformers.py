@@ -10,7 +10,7 @@ from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
-from auditor.torch import attention_class, model_parts, own_attention, rows, shared_positions
+from auditor.torch import attention_class, model_parts, own_attention, own_functions, rows, shared_positions
 from auditor.torch.masks import hides_nothing
 from auditor.torch.modules import MODULE, walk
 from auditor.torch.pretrained import GENERATES, OWN, chosen, config, other_states, registered
@@ -96,7 +96,10 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
         return _output({"last_hidden_state": unknown_tensor("the model", site, cause)})
     own = own_attention.run(it, hidden, cfg, args, site)
     if own is None:
-        model_parts.update_cache(it, args.kw.get("past_key_values"), hidden, cfg, site)
+        held = model_parts.update_cache(it, args.kw.get("past_key_values"), hidden, cfg, site)
+        cause = own_functions.broken(it, obj, hidden, held, args.get(2, "attention_mask"), site)
+        if cause is not None:
+            return _output({"last_hidden_state": unknown_tensor("the model", site, cause)})
     hidden = own or hidden
     if it.events is not None:
         it.events.layers = True
@@ -149,9 +152,13 @@ def _item(it: Interpreter, args: Args, site: Site | None) -> Value:
     return obj.attrs.get(text_of(key) or "", Unknown("an output that is not known"))
 
 
-OUTPUT = NativeClass(
-    "transformers.ModelOutput", {"__getitem__": _item, "to_tuple": lambda it, args, site: Seq("tuple", [])}, (OBJECT,)
-)
+def _to_tuple(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    return Seq("tuple", list(obj.attrs.values()))
+
+
+OUTPUT = NativeClass("transformers.ModelOutput", {"__getitem__": _item, "to_tuple": _to_tuple}, (OBJECT,))
 
 
 _EACH = "(each)"
@@ -231,6 +238,19 @@ def _embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
     return Unknown("the embeddings of a Hugging Face model", "embed_tokens", places=here(site))
 
 
+def _set_embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`set_input_embeddings(module)`, of a model or of one with a head."""
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    it.set(obj.attrs.get("model", obj), _EMBEDDINGS[0], args.get(1, "value") or NONE, site)
+    return NONE
+
+
+def _set_head(it: Interpreter, args: Args, site: Site | None) -> Value:
+    it.set(args.pos[0], "lm_head", args.get(1, "new_embeddings") or NONE, site)
+    return NONE
+
+
 def _set_part(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`model.norm = Other()`: what is set is remembered, since no source says where the model calls it."""
     obj, name = args.pos[0], text_of(args.pos[1])
@@ -244,7 +264,13 @@ def _set_part(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 CAUSAL = NativeClass(
     "transformers.CausalLM",
-    {"forward": _forward_causal, "__getattr__": _getattr, "get_input_embeddings": _embeddings},
+    {
+        "forward": _forward_causal,
+        "__getattr__": _getattr,
+        "get_input_embeddings": _embeddings,
+        "set_input_embeddings": _set_embeddings,
+        "set_output_embeddings": _set_head,
+    },
     (MODULE,),
 )
 BASE = NativeClass(
@@ -254,6 +280,7 @@ BASE = NativeClass(
         "__getattr__": _getattr,
         "__setattr__": _set_part,
         "get_input_embeddings": _embeddings,
+        "set_input_embeddings": _set_embeddings,
     },
     (MODULE,),
 )
@@ -286,6 +313,7 @@ def _auto(name: str, handler: Method) -> NativeClass:
 
 NATIVES: dict[str, Value] = {
     **attention_class.NATIVES,
+    **own_functions.NATIVES,
     "transformers.AutoConfig": NativeClass(
         "transformers.AutoConfig",
         {"from_pretrained": _config, "for_model": _config, "register": nothing},

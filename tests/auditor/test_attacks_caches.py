@@ -145,3 +145,117 @@ def test_a_cache_that_is_not_registered_is_no_state(tmp_path: Path) -> None:
     for edits in ((plain,), (other, (wrapped, wrapped.replace("self.k_cache", "self.plain")))):
         judgement = judged(tmp_path, mutate(CORE_ML, *edits), **{"config.py": CONFIG, "model.py": MODEL})
         assert judgement.says() == "unresolved by unknown-state-role", [f.message for f in judgement.reasons]
+
+
+POSITIONS = """\
+import coremltools as ct
+import numpy as np
+import torch
+from torch import nn
+
+VOCAB, HIDDEN, HEADS, LAYERS, CONTEXT, HEAD = 1000, 64, 4, 2, 2048, 16
+
+
+class Attention(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.qkv = nn.Linear(HIDDEN, 3 * HIDDEN)
+        self.out = nn.Linear(HIDDEN, HIDDEN)
+
+    def forward(self, x, mask, positions, kv_cache):
+        b, s, _ = x.shape
+        q, k, v = self.qkv(x).view(b, s, 3, HEADS, HEAD).permute(2, 0, 3, 1, 4)
+        kv_cache[2 * self.layer, :, :, positions] = k
+        kv_cache[2 * self.layer + 1, :, :, positions] = v
+        keys, values = kv_cache[2 * self.layer], kv_cache[2 * self.layer + 1]
+        w = (q @ keys.transpose(2, 3)).masked_fill(mask[None, None], -1e4).softmax(-1)
+        y = w @ values
+        return x + self.out(y.transpose(1, 2).reshape(b, s, HIDDEN))
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(VOCAB, HIDDEN)
+        self.layers = nn.ModuleList([Attention(i) for i in range(LAYERS)])
+        self.head = nn.Linear(HIDDEN, VOCAB)
+        self.register_buffer("kv_cache", torch.zeros(2 * LAYERS, 1, HEADS, CONTEXT, HEAD))
+
+    def forward(self, input_ids, position_ids):
+        x = self.embed(input_ids)
+        mask = torch.arange(CONTEXT)[None, :] > position_ids[:, None]
+        for layer in self.layers:
+            x = layer(x, mask, position_ids, self.kv_cache)
+        return self.head(x)
+
+
+model = Decoder().eval()
+traced = torch.jit.trace(model, (torch.zeros(1, 5, dtype=torch.int32), torch.arange(5, dtype=torch.int32)))
+q = ct.RangeDim(1, 256)
+ct.convert(
+    traced,
+    inputs=[
+        ct.TensorType(name="input_ids", shape=(1, q), dtype=np.int32),
+        ct.TensorType(name="position_ids", shape=(q,), dtype=np.int32),
+    ],
+    outputs=[ct.TensorType(name="logits")],
+    states=[ct.StateType(wrapped_type=ct.TensorType(shape=model.kv_cache.shape, dtype=np.float16), name="kv_cache")],
+).save("m.mlpackage")
+"""
+"""A decoder whose positions go in, and which sees the whole of its cache through a mask."""
+PUT = "        kv_cache[2 * self.layer, :, :, positions] = k\n"
+TAKEN = "        keys, values = kv_cache[2 * self.layer], kv_cache[2 * self.layer + 1]\n"
+HIDDEN_KEYS = "        mask = torch.arange(CONTEXT)[None, :] > position_ids[:, None]\n"
+BROKEN_WHOLE = {
+    "positions in reverse": (PUT, "kv_cache[2 * self.layer, :, :, positions.flip(0)] = k"),
+    "positions that were sorted": (
+        PUT,
+        "kv_cache[2 * self.layer, :, :, positions.sort(descending=True).values] = k",
+    ),
+    "the last rows of the cache": (
+        TAKEN,
+        "keys, values = (kv_cache[2 * self.layer + n][:, :, -512:] for n in (0, 1))\nmask = mask[:, -512:]",
+    ),
+    "every second row of the cache": (
+        TAKEN,
+        "keys, values = (kv_cache[2 * self.layer + n][:, :, ::2] for n in (0, 1))\nmask = mask[:, ::2]",
+    ),
+    "values less the mean of all": (
+        TAKEN,
+        f"{TAKEN.strip()}\nvalues = values - values.mean(2, keepdim=True)",
+    ),
+    "keys by the largest of all": (TAKEN, f"{TAKEN.strip()}\nkeys = keys / keys.abs().amax()"),
+    "rows counted from 0": (
+        HIDDEN_KEYS,
+        "mask = torch.arange(CONTEXT)[None, :] > torch.arange(input_ids.shape[1])[:, None]",
+    ),
+    "the masks of other rows": (HIDDEN_KEYS, HIDDEN_KEYS.strip().replace("[:, None]", ".flip(0)[:, None]")),
+}
+HARMLESS_WHOLE = {
+    "as it is": (PUT, PUT.strip()),
+    "a copy at positions": (PUT, "kv_cache[2 * self.layer].index_copy_(2, positions, k)"),
+    "heads less their mean": (TAKEN, f"{TAKEN.strip()}\nvalues = values - values.mean(1, keepdim=True)"),
+    "keys by the largest of each": (TAKEN, f"{TAKEN.strip()}\nkeys = keys / keys.abs().amax(-1, keepdim=True)"),
+    "a window": (
+        HIDDEN_KEYS,
+        f"{HIDDEN_KEYS.strip()}\nmask = mask | (torch.arange(CONTEXT)[None, :] <= position_ids[:, None] - 512)",
+    ),
+    "a table of masks": (
+        HIDDEN_KEYS,
+        "mask = torch.ones(CONTEXT, CONTEXT, dtype=torch.bool).triu(1)[position_ids]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN_WHOLE))
+def test_a_cache_that_is_seen_as_a_whole_and_is_not(tmp_path: Path, name: str) -> None:
+    old, new = BROKEN_WHOLE[name]
+    assert judged(tmp_path, mutate(POSITIONS, (old, indented(new)))).verdict is not Verdict.ELIGIBLE
+
+
+@pytest.mark.parametrize("name", sorted(HARMLESS_WHOLE))
+def test_a_cache_that_is_seen_as_a_whole(tmp_path: Path, name: str) -> None:
+    old, new = HARMLESS_WHOLE[name]
+    judgement = judged(tmp_path, mutate(POSITIONS, (old, indented(new))))
+    assert judgement.verdict is Verdict.ELIGIBLE, [f.message for f in judgement.reasons]

@@ -9,8 +9,8 @@ import pytest
 
 from rules.verdict import Verdict, judge
 from tests.auditor.edits import Edit
-from tests.auditor.support import graph_of, judged, mutate, scan_text, write
-from tests.auditor.test_model_parts import SCRIPT
+from tests.auditor.support import graph_of, indented, judged, mutate, scan_text, write
+from tests.auditor.test_model_parts import BEGIN, LOGITS, SCRIPT
 
 CLASS = """\
 class OwnAttention(LlamaAttention):
@@ -143,3 +143,89 @@ def test_a_dense_family(tmp_path: Path, name: str) -> None:
 def test_a_mask_of_zeros(tmp_path: Path) -> None:
     script = mutate(SCRIPT, ("attention_mask=causal_mask", "attention_mask=torch.zeros_like(causal_mask)"))
     assert judged(tmp_path, script).verdict is not Verdict.ELIGIBLE
+
+
+MODELING = "from transformers.models.llama import modeling_llama\n"
+KINDS = "from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterface\n"
+SDPA = "torch.nn.functional.scaled_dot_product_attention"
+REPEATED = (
+    "key.repeat_interleave(module.num_key_value_groups, 1), value.repeat_interleave(module.num_key_value_groups, 1)"
+)
+ATTEND = (
+    "def mine(module, query, key, value, attention_mask, **more):\n    {0}\n    return y.transpose(1, 2), None\n\n\n"
+)
+MASKED = ATTEND.format(f"y = {SDPA}(query, {REPEATED}, attn_mask=attention_mask)")
+UNMASKED = ATTEND.format(f"y = {SDPA}(query, {REPEATED})")
+ONE_ROW = ATTEND.format(f"y = {SDPA}(query[:, :, -1:], {REPEATED}, attn_mask=attention_mask)")
+ROTATED = "def mine(q, k, cos, sin, *more, **others):\n    return q * cos{0}, k * cos{0}\n\n\n"
+BUILT = '        self.register_buffer("keyCache"'
+SETS = {
+    "a kind by its name": 'ALL_ATTENTION_FUNCTIONS["sdpa"] = mine',
+    "a kind that is registered": 'ALL_ATTENTION_FUNCTIONS.register("mine", mine)',
+    "a kind of the interface": 'AttentionInterface.register("mine", mine)',
+    "the function of a module": "modeling_llama.eager_attention_forward = mine",
+}
+
+
+def _with(top: str, *lines: str) -> str:
+    return mutate(SCRIPT, (IMPORT, IMPORT + MODELING + KINDS + "\n\n" + top), (BUILT, indented(lines) + BUILT))
+
+
+@pytest.mark.parametrize("name", sorted(SETS))
+def test_another_kind_of_attention(tmp_path: Path, name: str) -> None:
+    for top, eligible in ((MASKED, True), (UNMASKED, False), (ONE_ROW, False)):
+        judgement = judged(tmp_path, _with(top, SETS[name]))
+        assert (judgement.verdict is Verdict.ELIGIBLE) is eligible, [f.message for f in judgement.reasons]
+
+
+def test_another_rotation(tmp_path: Path) -> None:
+    place = "modeling_llama.apply_rotary_pos_emb = mine"
+    assert judged(tmp_path, _with(ROTATED.format(".unsqueeze(1)"), place)).verdict is Verdict.ELIGIBLE
+    turned = ROTATED.format("[:, -1:].unsqueeze(1)").replace("q * cos", "q[:, :, -1:] * cos")
+    assert judged(tmp_path, _with(turned, place)).verdict is not Verdict.ELIGIBLE
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "self.model.model._update_causal_mask = {0}",
+        "modeling_llama.LlamaModel._update_causal_mask = {0}",
+        "modeling_llama.create_causal_mask = {0}",
+    ],
+)
+def test_another_mask(tmp_path: Path, place: str) -> None:
+    none, same = "lambda *args, **more: None", "lambda *args, **more: args[0]"
+    assert judged(tmp_path, _with("", place.format(none))).verdict is not Verdict.ELIGIBLE
+    assert judged(tmp_path, _with("", place.format(same))).verdict is Verdict.ELIGIBLE
+
+
+OTHER = """\
+class Other(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return {0}
+
+
+"""
+
+
+def test_embeddings_and_a_head_that_are_set(tmp_path: Path) -> None:
+    last, all_rows = OTHER.format("self.inner(x[:, -1:])"), OTHER.format("self.inner(x)")
+    head = "self.model.set_output_embeddings(Other(self.model.lm_head))"
+    assert judged(tmp_path, _with(last, head)).says() == "out by last-token-only"
+    assert judged(tmp_path, _with(all_rows, head)).verdict is Verdict.ELIGIBLE
+    embeddings = "self.model.set_input_embeddings(Other(self.model.model.embed_tokens))"
+    assert judged(tmp_path, _with(last, embeddings)).verdict is not Verdict.ELIGIBLE
+
+
+def test_outputs_as_a_tuple(tmp_path: Path) -> None:
+    script = mutate(SCRIPT, (LOGITS, LOGITS.replace(".logits", ".to_tuple()[0]")))
+    assert judged(tmp_path, script).verdict is Verdict.ELIGIBLE
+
+
+def test_a_cache_whose_update_raises(tmp_path: Path) -> None:
+    script = mutate(SCRIPT, (BEGIN, "        raise NotImplementedError\n"))
+    assert judged(tmp_path, script).says() == "unresolved by unknown-state-role"
