@@ -16,7 +16,7 @@ from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import Write, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
-from auditor.values.tags import BLENDED, FLIPPED, FROM, MIXED, MOVED
+from auditor.values.tags import BLENDED, FLIPPED, FROM, LEARNED, MIXED, MOVED
 
 
 @dataclass(slots=True)
@@ -35,6 +35,7 @@ class Events:
     `row_axes` those whose rows lie along a known axis. `shared` is where single numbers met all rows of the query, and
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `unwritten` are the tags and shapes
     of states that `forward` has not written yet, `renewed` those by name that it has computed anew from what they held.
+    `seen` says by tag where attention has seen a cache that was not written yet, and how many rows of it.
     """
 
     example: Example | None = None
@@ -56,6 +57,7 @@ class Events:
     placing: set[str] = field(default_factory=set)
     unwritten: dict[str, Shape] = field(default_factory=dict)
     renewed: dict[str, Site] = field(default_factory=dict)
+    seen: dict[str, tuple[Site, Dim]] = field(default_factory=dict)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
@@ -108,19 +110,21 @@ class Events:
         few = written_rows.too_few(slices)
         if few:
             self.baked.append((site, few))
-        self.writes.append(
-            write_at(
-                target,
-                site,
-                key,
-                value,
-                whole=whole,
-                unclear=unclear,
-                blended=blended,
-                symbolic=self.symbolic,
-                slices=slices,
-            )
+        write = write_at(
+            target,
+            site,
+            key,
+            value,
+            whole=whole,
+            unclear=unclear,
+            blended=blended,
+            symbolic=self.symbolic,
+            slices=slices,
         )
+        before = self.seen.get(target.base.tag)
+        if before is not None and write.span is not None and dims.is_query(dims.sub(before[1], write.span.begin)):
+            self.stale = self.stale or (before[0], _BEFORE)
+        self.writes.append(write)
 
     def settles(self, target: Tensor, value: Value | None, site: Site, whole: bool) -> None:
         """What is computed from a storage from now on, that has been written, says nothing of what it held before."""
@@ -180,6 +184,9 @@ class Events:
         missing = missing or next((m for w in spans if (m := written_rows.window(length, w.storage.shape or ()))), "")
         if mine and (missing or MOVED in values.tags):
             self.stale = site, missing or _ELSEWHERE
+        if not mine and LEARNED not in values.tags:  # else new rows have been put behind those of the cache
+            held = {base.tag} if base is not None else {t for t in values.tags if _from_cache(t)}
+            self.seen.update(dict.fromkeys(held - self.seen.keys(), (site, length)))
 
     def rooms(self, t: Tensor) -> set[Dim]:
         """How many rows the caches have room for that a tensor comes out of, and that this forward has written."""
@@ -217,6 +224,7 @@ class Events:
 
 
 _AS_MANY = "attention sees as many rows of a cache in every call: some that nothing or a draft was written to"
+_BEFORE = "attention sees rows of a cache before those of the query are written to them"
 _ELSEWHERE = "attention sees the rows of a cache in other places than they were written to"
 
 

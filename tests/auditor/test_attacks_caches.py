@@ -259,3 +259,24 @@ def test_a_cache_that_is_seen_as_a_whole(tmp_path: Path, name: str) -> None:
     old, new = HARMLESS_WHOLE[name]
     judgement = judged(tmp_path, mutate(POSITIONS, (old, indented(new))))
     assert judgement.verdict is Verdict.ELIGIBLE, [f.message for f in judgement.reasons]
+
+
+VALUES_WRITTEN = "        v_cache[self.idx, :, :, start : start + s] = v\n"
+ATTENTION = "        y = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask)\n"
+
+
+def test_a_cache_that_is_seen_before_it_is_written(tmp_path: Path) -> None:
+    late = ((KEYS_WRITTEN, ""), (VALUES_WRITTEN, ""), (ATTENTION, ATTENTION + KEYS_WRITTEN + VALUES_WRITTEN))
+    _check(tmp_path / "late", mutate(MODEL, *late), harmless=False)
+    joined = tuple(
+        (line, f"        {name} = torch.cat([{name[0]}_cache[self.idx, :, :, :start], {name[0]}], dim=2)\n")
+        for line, name in ((KEYS, "keys"), (VALUES, "values"))
+    )
+    _check(tmp_path / "joined", mutate(MODEL, *late, *joined), harmless=True)
+
+
+def test_rows_that_are_written_one_too_early(tmp_path: Path) -> None:
+    early = tuple(
+        (w, w.replace("start : start + s", "start - 1 : start + s - 1")) for w in (KEYS_WRITTEN, VALUES_WRITTEN)
+    )
+    _check(tmp_path / "early", mutate(MODEL, *early), harmless=False)
