@@ -115,10 +115,16 @@ def _changed(part: Instance, prefix: str, seen: set[int]) -> Iterator[tuple[str,
         path = f"{prefix}.{name}" if prefix else name
         if not isinstance(child, Instance):
             continue
-        if name in names or child.taint is not None or "forward" in child.attrs or any(h in child.attrs for h in HOOKS):
+        other = name in names and not _of_library(child)
+        if other or child.taint is not None or "forward" in child.attrs or any(h in child.attrs for h in HOOKS):
             yield path, child
         else:
             yield from _changed(child, path, seen)
+
+
+def _of_library(part: Instance) -> bool:
+    """Whether a part is one of the library's own: `model.layers = model.layers[:8]`."""
+    return isinstance(part.cls, NativeClass) and part.cls.name.startswith("transformers.")
 
 
 def update_cache(

@@ -235,7 +235,10 @@ def _unread(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Unknown("the embeddings of a Hugging Face model", "embed_tokens", places=here(site))
+    """`get_input_embeddings()`, of a model or of one with a head."""
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    return it.get(obj.attrs.get("model", obj), _EMBEDDINGS[0], site)
 
 
 def _set_embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
