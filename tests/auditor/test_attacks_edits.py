@@ -195,6 +195,23 @@ def test_a_default_of_a_class_below_that_is_no_dataclass(tmp_path: Path) -> None
         assert _judged(tmp_path, CORE_AI, (own, made), (config,)) is verdict
 
 
+HOOKED = "handle = model.register_forward_hook(lambda module, args, logits: logits[:, -1:])"
+TAKEN_OFF = {
+    "it stays": ((HOOKED,), False),
+    "it is removed": ((HOOKED, "handle.remove()"), True),
+    "another one is removed": ((HOOKED.replace("handle", "kept"), HOOKED, "handle.remove()"), False),
+    "it is there while a block runs": ((f"with {HOOKED.removeprefix('handle = ')}:", "    pass"), True),
+    "it may be removed": ((HOOKED, "if args.context > 2048:", "    handle.remove()"), False),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TAKEN_OFF))
+def test_a_hook_that_is_taken_off(tmp_path: Path, name: str) -> None:
+    lines, harmless = TAKEN_OFF[name]
+    verdict = _judged(tmp_path, CORE_AI, (_after(MADE, *lines),))
+    assert (verdict is Verdict.ELIGIBLE) is harmless
+
+
 def test_a_model_is_compiled_by_a_function_of_the_script(tmp_path: Path) -> None:
     given = "model = torch.compile(model, backend={0})"
     last = _top("def last(graph, inputs):\n    return lambda *a: [y[:, -1:] for y in graph(*a)]\n")
