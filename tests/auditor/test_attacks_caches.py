@@ -11,7 +11,7 @@ import pytest
 
 from rules.verdict import Judgement, Verdict, judge
 from tests.auditor.decoder_project import CONFIG, CORE_ML, EXECUTORCH, MODEL
-from tests.auditor.support import graph_of, indented, judged, mutate, scan_text
+from tests.auditor.support import graph_of, indented, judged, line_of, mutate, scan_text
 
 KEYS_WRITTEN = "        k_cache[self.idx, :, :, start : start + s] = k\n"
 KEYS = "        keys = k_cache[self.idx, :, :, : start + s]\n"
@@ -280,3 +280,23 @@ def test_rows_that_are_written_one_too_early(tmp_path: Path) -> None:
         (w, w.replace("start : start + s", "start - 1 : start + s - 1")) for w in (KEYS_WRITTEN, VALUES_WRITTEN)
     )
     _check(tmp_path / "early", mutate(MODEL, *early), harmless=False)
+
+
+HEAD = "        return self.lm_head(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (MASK, "mask = torch.ones(s, total, dtype=torch.bool)"),
+        (MASK, "mask = cols[None, :] <= start"),
+        (HEAD, "return self.lm_head(x).argmax(-1)"),
+        (HEAD, "return self.lm_head(x).max(-1)[1]"),
+        (HEAD, "return torch.topk(self.lm_head(x), 8).indices"),
+    ],
+)
+def test_the_line_that_decides_is_cited(tmp_path: Path, old: str, new: str) -> None:
+    model = mutate(MODEL, (old, indented([new])))
+    for judgement in _both(tmp_path, model):
+        cited = {(p.path, p.line) for f in judgement.reasons for p in f.evidence}
+        assert ("model.py", line_of(model, new)) in cited
