@@ -251,11 +251,15 @@ def along(
     default: int | None = None,
     blends: Site | None = None,
     site: Site | None = None,
+    cached: bool = True,
 ) -> Tensor:
-    """An operation at `site` that moves what lies along `axis`, or mixes it at `blends`; without an axis, all of it."""
+    """An operation at `site` that moves what lies along `axis`, or mixes it at `blends`; without an axis, all of it.
+
+    `cached`: it mixes the rows of a cache, too, that lie along it.
+    """
     axes = named_axes(t, axis, default)
     lengths = [t.shape[n] for n in axes] if t.shape is not None else []
-    mixes = blends is not None and (any(map(positions.is_rows, lengths)) or along_cache(it, t, axes))
+    mixes = blends is not None and (any(map(positions.is_rows, lengths)) or (cached and along_cache(it, t, axes)))
     made = blended(made, blends, mixes)
     return other(it, made, any(map(dims.depends_on_query, lengths)), blends or site)
 

@@ -43,11 +43,16 @@ class Span:
             return "attention sees the rows of a cache up to those of the query, and none of these"
         if isinstance(since, int) and since > 0:
             return f"attention sees {_rows(since)} of those that the query has written, however many these are"
-        if isinstance(short, int) and short < 0 and isinstance(length, dims.Poly) and length.flexible:
+        if isinstance(short, int) and short < 0 and _is_of_inputs(length):
             return f"attention sees {_rows(-short)} of a cache behind those that the query has written"
         if isinstance(short, int) and short > 0:
             return f"attention sees {_rows(short)} less of a cache than there are with those that the query has written"
         return ""
+
+
+def _is_of_inputs(length: Dim) -> bool:
+    """Whether a length is that of an axis of an input, or of several: rows that are added to it a mask may hide."""
+    return isinstance(length, dims.Poly) and length.flexible and all(atoms for atoms, _ in length.terms)
 
 
 def window(length: Dim, held: Sequence[Dim]) -> str:

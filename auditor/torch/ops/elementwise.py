@@ -115,7 +115,8 @@ def flip_of(axis: int) -> Op:
 
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return tagged(rows.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site), MOVED)
+    made = rows.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site, cached=False)
+    return tagged(made, MOVED)
 
 
 def glu(it: Interpreter, args: Args, site: Site | None) -> Value:

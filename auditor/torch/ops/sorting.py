@@ -34,8 +34,7 @@ def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     axis = args.get(1, "dim")
     axis = axis if isinstance(axis, Const) and type(axis.value) is int else args.kw.get("dim")
-    made = rows.along(it, result(t.shape, t), t, axis, -1, site=site)
-    made = rows.blended(made, site, rows.along_cache(it, t, rows.named_axes(t, axis, -1)))
+    made = rows.along(it, result(t.shape, t), t, axis, -1, site)
     if made.dtype.startswith(("int", "uint")):
         made = tagged(made, CHOSEN)
     return named_pair(made, tagged(altered(result(t.shape, t), dtype="int64"), CHOSEN), ("values", "indices"))
