@@ -54,7 +54,9 @@ def _given(it: Interpreter, args: Args, site: Site | None) -> Unknown:
 def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
     cfg = _given(it, args, site)
     named = args.pos[0].name.rpartition(".")[2].partition("For")[0] if isinstance(args.pos[0], NativeClass) else ""
-    other = other_states(text_of(cfg.child(".model_type")) or named, site)
+    made = cfg.name.partition("Config")[0]  # `AutoModelForCausalLM.from_config(JambaConfig())`
+    families = (text_of(cfg.child(".model_type")) or named, made)
+    other = next((o for o in (other_states(f, site) for f in families) if o is not None), None)
     if other is not None:
         return other
     obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)

@@ -134,6 +134,14 @@ def test_a_checkpoint_says_which_family_it_is(tmp_path: Path, family: str, verdi
     assert judge(graph.facts).verdict is verdict
 
 
+@pytest.mark.parametrize(("family", "verdict"), [("Jamba", Verdict.UNRESOLVED), ("Llama", Verdict.ELIGIBLE)])
+def test_a_model_from_the_configuration_of_a_family(tmp_path: Path, family: str, verdict: Verdict) -> None:
+    imports = (IMPORT, f"from transformers import AutoModelForCausalLM, {family}Config\n")
+    made = f"AutoModelForCausalLM.from_config({family}Config(num_hidden_layers=2))"
+    script = mutate(SCRIPT, imports, ("LlamaForCausalLM.from_pretrained(model_path)", made))
+    assert judged(tmp_path, script).verdict is verdict
+
+
 @pytest.mark.parametrize("name", ["Qwen2ForCausalLM", "Glm4ForCausalLM", "AutoModelForCausalLM"])
 def test_a_dense_family(tmp_path: Path, name: str) -> None:
     script = mutate(SCRIPT, (IMPORT, f"from transformers import {name} as LlamaForCausalLM\n"))
