@@ -120,7 +120,7 @@ OPS: dict[str, Op] = {
     "bucketize": sorting.buckets,
     "reshape": views.reshape,
     "view": views.reshape,
-    "view_as": views.expand,
+    **dict.fromkeys(("view_as", "reshape_as"), views.view_as),
     "flatten": views.flatten,
     "ravel": views.flatten,
     "unflatten": views.unflatten,

@@ -80,6 +80,18 @@ def reshape(source: Shape, target: Sequence[Dim]) -> Reshaped:
     return Reshaped(tuple(target), None)
 
 
+def mixes_rows(source: Shape, target: Shape) -> bool:
+    """Whether a reshape puts values of each row of the query into other rows: `[1, h, q, d]` as `[1, q, h * d]`.
+
+    Of one row it changes nothing. Rows stay where as many values lie behind their axis as before.
+    """
+    before, after = ([n for n, d in enumerate(s) if dims.is_query(d)] for s in (source, target))
+    if len(before) != 1 or len(after) != 1:
+        return False
+    each, now = dims.product(source[before[0] + 1 :]), dims.product(target[after[0] + 1 :])
+    return each != now and (dims.exact_div(each, now) is not None or dims.exact_div(now, each) is not None)
+
+
 def slice_length(size: Dim, start: Dim | None, stop: Dim | None, step: int = 1) -> Dim:
     """How many elements `[start:stop:step]` of a dimension keeps (the program is taken to stay inside it)."""
     begin: Dim = 0 if start is None else start

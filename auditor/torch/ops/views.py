@@ -31,8 +31,15 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     baked = done.fits is False or any(isinstance(d, dims.Poly) and d.traced for d in target)
     if baked and site is not None and it.events is not None:
         it.events.baked.append((site, f"reshape of {shapes.text(t.shape)} to {shapes.text(tuple(target))}"))
-    made = viewed(t, done.shape)
+    made = rows.blended(viewed(t, done.shape), site, shapes.mixes_rows(t.shape, done.shape))
     return tagged(made, ONE_ROW) if done.one_row else made
+
+
+def view_as(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, other = first(args), args.get(1, "other")
+    if not isinstance(other, Tensor) or other.shape is None or t.shape is None:
+        return expand(it, args, site)
+    return rows.blended(viewed(t, other.shape), site, shapes.mixes_rows(t.shape, other.shape))
 
 
 def _is_data(t: Tensor) -> bool:
