@@ -16,7 +16,7 @@ from auditor import dims
 from auditor.dims import Dim, is_query
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, shared_positions
+from auditor.torch import positions, shapes, shared_positions
 from auditor.torch.masks import alike, coarse, scores_across
 from auditor.torch.shapes import Shape, normal
 from auditor.torch.tensors import tagged
@@ -25,6 +25,7 @@ from auditor.values.tags import (
     ACROSS,
     ALIKE,
     BEHIND,
+    BEHIND_EACH,
     BLENDED,
     COPY,
     COUNTED,
@@ -52,6 +53,32 @@ from auditor.values.tags import (
 
 _WRITTEN = frozenset({OTHER, FLIPPED, BLENDED, INPUT, FIRST_KEYS})
 _NUMBERS = ("int", "uint", "bool")
+
+
+def reshaped(made: Tensor, t: Tensor, site: Site | None) -> Tensor:
+    """`made` is `t` in another shape: rows that are put into one axis with others have to be taken out again as such.
+
+    `[1, h, q, d]` as `[1, h * q, d]`, and that as `[1, h, q, d]`, but not as `[1, q, h, d]`.
+    """
+    source, target = t.shape or (), made.shape or ()
+    before, after = shapes.behind_rows(source), shapes.behind_rows(target)
+    if before is not None and after is not None:
+        return blended(made, site, shapes.differs(before, after))
+    into, out_of = _behind_shared(target), _behind_shared(source)
+    if before is not None and into is not None and (each := dims.exact_div(before, into)) is not None:
+        made.tags = made.tags | {f"{BEHIND_EACH}{each}"}
+    elif after is not None and out_of is not None:
+        said = {tag for tag in made.tags if tag.startswith(BEHIND_EACH)}
+        each = dims.exact_div(after, out_of)
+        made.tags = made.tags - said
+        made = blended(made, site, bool(said) and f"{BEHIND_EACH}{each}" not in said)
+    return made
+
+
+def _behind_shared(shape: Shape) -> Dim | None:
+    """How many values lie behind the only axis that the query's rows have with others."""
+    found = [n for n, d in enumerate(shape) if positions.is_rows(d) and not is_query(d)]
+    return dims.product(shape[found[0] + 1 :]) if len(found) == 1 else None
 
 
 def has_rows(t: Value) -> bool:
@@ -287,6 +314,8 @@ def joined(made: Tensor, lengths: list[Dim], site: Site | None) -> Tensor:
     front = isinstance(lengths[0], int) and lengths[0] > 0
     if front and any(map(is_query, lengths[1:])):
         made.tags = made.tags | {BEHIND}
+    if len(lengths) > 1 and all(map(is_query, lengths)):
+        made.tags = made.tags | {f"{BEHIND_EACH}1"}
     shifted = front and any(map(_cut_short, lengths[1:]))
     return blended(made, site, shifted)
 

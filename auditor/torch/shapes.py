@@ -80,16 +80,15 @@ def reshape(source: Shape, target: Sequence[Dim]) -> Reshaped:
     return Reshaped(tuple(target), None)
 
 
-def mixes_rows(source: Shape, target: Shape) -> bool:
-    """Whether a reshape puts values of each row of the query into other rows: `[1, h, q, d]` as `[1, q, h * d]`.
+def behind_rows(shape: Shape) -> Dim | None:
+    """How many values lie behind the only axis of the query's rows: as many as belong to each of them."""
+    found = [n for n, d in enumerate(shape) if dims.is_query(d)]
+    return dims.product(shape[found[0] + 1 :]) if len(found) == 1 else None
 
-    Of one row it changes nothing. Rows stay where as many values lie behind their axis as before.
-    """
-    before, after = ([n for n, d in enumerate(s) if dims.is_query(d)] for s in (source, target))
-    if len(before) != 1 or len(after) != 1:
-        return False
-    each, now = dims.product(source[before[0] + 1 :]), dims.product(target[after[0] + 1 :])
-    return each != now and (dims.exact_div(each, now) is not None or dims.exact_div(now, each) is not None)
+
+def differs(a: Dim, b: Dim) -> bool:
+    """Whether two numbers are not the same, as far as one is a part of the other."""
+    return a != b and (dims.exact_div(a, b) is not None or dims.exact_div(b, a) is not None)
 
 
 def slice_length(size: Dim, start: Dim | None, stop: Dim | None, step: int = 1) -> Dim:

@@ -77,6 +77,8 @@ OTHER = "other-rows"
 FLIPPED = "flipped-rows"
 """Has its rows in reverse."""
 NOT_THE_QUERYS = frozenset({OTHER, FLIPPED})
+BEHIND_EACH = "behind-each:"
+"""How many places of an axis that holds rows and others belong to each row stand behind it."""
 MIXED = "mixed-rows"
 """One row of the query was spread over all of them, or stands among others."""
 BLENDED = "blended-rows"

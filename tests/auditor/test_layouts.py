@@ -29,6 +29,12 @@ MIXED: dict[str, tuple[Edit, ...]] = {
     "the same by all that is left": _joined("y = y.reshape(-1, HIDDEN).unsqueeze(0)"),
     "the same as another": _joined("y = y.view_as(x)"),
     "rows and channels are turned": _joined("y = y.permute(0, 1, 3, 2).reshape(batch, rows, HIDDEN)"),
+    "heads and rows in one axis": _joined("y = y.flatten(1, 2).view(batch, rows, HIDDEN)"),
+    "head behind head": _joined("y = torch.cat(y.unbind(1), dim=1).view(batch, rows, HIDDEN)"),
+    "heads and rows in one axis, and taken out as others": _joined(
+        "y = y.reshape(batch, HEADS * rows, HIDDEN // HEADS)",
+        "y = y.view(batch, rows, HEADS, HIDDEN // HEADS).reshape(batch, rows, HIDDEN)",
+    ),
     "heads are split off in front": _split(
         "q, k, v = (t.view(batch, HEADS, rows, HIDDEN // HEADS) for t in self.qkv(x).chunk(3, -1))"
     ),
@@ -47,6 +53,12 @@ KEPT: dict[str, tuple[Edit, ...]] = {
     "heads and rows in one axis, and back": _joined(
         "y = y.reshape(batch, HEADS * rows, HIDDEN // HEADS)",
         "y = y.view(batch, HEADS, rows, HIDDEN // HEADS)",
+        HEADS_LAST.strip(),
+    ),
+    "queries that share their keys": _joined(
+        "w = q.reshape(batch, HEADS * rows, -1) @ key_cache[:, 0, :end].transpose(1, 2)",
+        "w = w.view(batch, HEADS, rows, end).masked_fill(~mask, -1e4).softmax(-1)",
+        "y = (w.flatten(1, 2) @ value_cache[:, 0, :end]).view(batch, HEADS, rows, -1)",
         HEADS_LAST.strip(),
     ),
     "split one by one": _split(
@@ -71,3 +83,14 @@ def test_the_reshape_is_cited(tmp_path: Path) -> None:
     judgement = judged(tmp_path, script)
     assert judgement.says() == UNKNOWN_ROLE
     assert line_of(script, "y = y.reshape") in {p.line for f in judgement.reasons for p in f.evidence}
+
+
+ONE_CHOICE = "chosen = self.head({0})[0, :2].argmax()"
+WEIGHED = ("w = torch.stack([self.norm.weight, -self.norm.weight])[chosen]", "x = {0}")
+
+
+@pytest.mark.parametrize("use", ["nn.functional.linear(x, w.expand(HIDDEN, HIDDEN))", "x @ w.diag()", "x * w"])
+@pytest.mark.parametrize("row", ["x[:, -1]", "x[:, 0]", "x.mean(1)"])
+def test_what_one_row_chooses_for_all(tmp_path: Path, row: str, use: str) -> None:
+    lines = (ONE_CHOICE.format(row), WEIGHED[0], WEIGHED[1].format(use))
+    assert not eligible(tmp_path, (HEAD, indented(lines) + HEAD))

@@ -18,7 +18,8 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     a, b = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "other", "mat2") or NONE)
     if a is None or b is None or a.shape is None or b.shape is None or not a.shape or not b.shape:
         return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
-    made = rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b), a, b, site)
+    made = rows.spread_out(result(shapes.matmul(a.shape, b.shape), a, b), a, b)
+    made = rows.multiplied(made, a, b, site)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
     if it.events is not None and site is not None and not rows.is_part(a):
@@ -40,6 +41,7 @@ def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
         )
     made = result((*x.shape[:-1], weight.shape[0]), x, weight)
     made.tags = made.tags - STANDING
+    made = rows.spread_out(made, weight)
     return recurrences.computed(it, rows.blended(made, site, dims.is_query(x.shape[-1])))
 
 
