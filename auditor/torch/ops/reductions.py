@@ -19,6 +19,11 @@ def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
     return _reduced(it, first(args), _axes(args), _keeps(args), site)
 
 
+def norm(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`norm(p, dim, keepdim)`: the kind of norm stands before the axes."""
+    return _reduced(it, first(args), _axes(args, 2), _keeps(args, 3), site)
+
+
 def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A sum; of conditions it is how many hold."""
     made = _reduced(it, first(args), _axes(args), _keeps(args), site)
