@@ -33,6 +33,11 @@ def without(tags: frozenset[str], *ended: str) -> frozenset[str]:
     return frozenset(t for t in tags if (t.partition("@")[0] if type(t) is At else t) not in ended)
 
 
+def kept(tags: Iterable[str], tag: str) -> frozenset[str]:
+    """One of the tags, with where it was made; nothing where it is not among them."""
+    return frozenset(t for t in tags if (t.partition("@")[0] if type(t) is At else t) == tag)
+
+
 def sites(tags: Iterable[str]) -> list[Site]:
     """Where the tags were made, as far as it is known, in the order of their lines."""
     return sorted((t.site for t in tags if isinstance(t, At)), key=lambda s: (s.path, s.line))

@@ -45,6 +45,8 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
     "less the mean of all": _before_head("x = (x - x.mean()) / x.std()"),
     "a gate of the mean row": _before_head("x = x * torch.sigmoid(x.mean(dim=1, keepdim=True))"),
     "a gate of the largest values": _before_head("x = x * torch.sigmoid(x.amax((0, 1)))"),
+    "what is below the mean of the rows is masked": _before_head("x = x.masked_fill(x < x.mean(1, True), 0)"),
+    "each channel by its norm": _before_head("x = torch.renorm(x, 2, 2, 1.0)"),
     "a norm of all": _before_head("x = x / x.norm()"),
     "a norm along the rows, behind its kind": _before_head("x = x / torch.norm(x, 2, 1, True)"),
     "the same as a method": _before_head("x = x / x.norm(2, 1, keepdim=True)"),
@@ -145,6 +147,8 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         "scale = x.abs().amax(-1, keepdim=True) / 127.0", "x = torch.round(x / scale).clamp(-128, 127) * scale"
     ),
     "standardized row by row": _before_head("x = (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)"),
+    "what is below the mean of the channels is masked": _before_head("x = x.masked_fill(x < x.mean(-1, True), 0)"),
+    "a deviation along the channels, behind its correction": _before_head("x = x / x.std(-1, True, True)"),
     "a norm along the channels, behind its kind": _before_head("x = x / x.norm(2, -1, True)"),
     "the same of vectors": _before_head("x = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True)"),
     "normalize along the channels": _before_head("x = F.normalize(x, dim=-1)"),

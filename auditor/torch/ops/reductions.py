@@ -24,6 +24,11 @@ def norm(it: Interpreter, args: Args, site: Site | None) -> Value:
     return _reduced(it, first(args), _axes(args, 2), _keeps(args, 3), site)
 
 
+def deviation(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`std(dim, correction, keepdim)` and `var`."""
+    return _reduced(it, first(args), _axes(args), _keeps(args, 3), site)
+
+
 def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A sum; of conditions it is how many hold."""
     made = _reduced(it, first(args), _axes(args), _keeps(args), site)
