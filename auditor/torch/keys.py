@@ -82,9 +82,9 @@ def is_chosen(key: Value | None) -> bool:
 
 def is_one(key: Value | None) -> bool:
     """Whether all rows of the query are given the same position: `index_copy_(2, torch.full((rows,), start), k)`."""
-    if isinstance(key, Seq):
-        return any(map(is_one, key.items))
-    return isinstance(key, Tensor) and ALIKE in key.tags and any(map(dims.depends_on_query, key.shape or ()))
+    parts = key.items if isinstance(key, Seq) and key.kind == "tuple" else [key]
+    rows = [p for p in parts if isinstance(p, Tensor) and any(map(dims.depends_on_query, p.shape or ()))]
+    return bool(rows) and all(ALIKE in p.tags for p in rows)
 
 
 def is_reversed(key: Value | None) -> bool:

@@ -39,6 +39,11 @@ STILL_WRITTEN = {
     "cleared behind the call": ("k_cache[self.idx, :, :, start + s :] = 0", SAME),
     "its own rows are cleared": ("k_cache[self.idx].narrow(2, start, s).zero_()", SAME),
     "scattered": (f"k_cache[self.idx].scatter_(2, {AT}, k)",),
+    "at positions, beside one layer for all": (
+        "rows = torch.arange(s) + start",
+        "layer, batch = torch.full((s,), self.idx), torch.zeros(s, dtype=torch.long)",
+        "k_cache.index_put_((layer, batch, torch.arange(8)[:, None], rows), k[0])",
+    ),
 }
 READ = {
     "the last rows": "{0}_cache[self.idx, :, :, start + s - 128 : start + s]",
