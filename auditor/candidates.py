@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from auditor.frameworks.tables import tables
+from auditor.launches import STARTS_PROGRAMS
 from auditor.modules import ModuleSource, SyntaxProblem
 from auditor.reach import EVERYTHING, Exporting, Imports, exporting, stem
 from auditor.sources import SourceFile, Sources, Unreadable
@@ -122,7 +123,6 @@ def _runs(text: str, names: frozenset[str]) -> bool:
     return any(not names.isdisjoint(_WORD.findall(line)) for line in _done(text))
 
 
-_PROGRAMS = re.compile(r"\b(?:subprocess\.|os\.system\(|runpy\.|from subprocess import|from runpy import)")
 _NAMED = re.compile(r"[\w./-]*\w")
 _MODULES = re.compile(r"""["' ]-m["' ]|\brun_module\(""")
 _PACKAGES = re.compile(r"""(?:["' ]-m["',\s]+|\brun_module\(["'])(\w+)\b(?!\.)""")
@@ -130,7 +130,7 @@ _PACKAGES = re.compile(r"""(?:["' ]-m["',\s]+|\brun_module\(["'])(\w+)\b(?!\.)""
 
 def _starts(file: SourceFile, scripts: Set[str], sources: Sources, words: re.Pattern[str]) -> bool:
     """Whether the file starts programs and names one that may export: a script, a module to be run, or a command."""
-    if _PROGRAMS.search(file.text) is None:
+    if STARTS_PROGRAMS.search(file.text) is None:
         return False
     modules = _MODULES.search(file.text) is not None
     packages = frozenset(_PACKAGES.findall(file.text))

@@ -154,6 +154,7 @@ def _prepare(it: Interpreter, module: Instance, events: Events, inputs: tuple[In
     for t in tensors:
         if isinstance(t, Tensor) and t.base is not None and t.base.watched and t.base.shape:
             events.unwritten[t.base.tag] = t.base.shape
+            events.held.append(t.base.shape)
 
 
 def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tuple[str, Value]]:
@@ -194,14 +195,18 @@ def symbolic(
     for axis in rows:
         if axis < len(shape):
             shape[axis] = as_query
-    return replace(
+    made = replace(
         value,
         shape=tuple(shape),
         base=Storage(name, "input", watched=not rows and _may_be_state(name, value.dtype), shape=tuple(shape)),
         cuts=(),
         tags=_OF_INPUT if rows else _OF_INPUT | positions.given(name, shape, value.dtype),
         data=None,
+        pick=None,
     )
+    if made.dtype.startswith("int"):
+        positions.numbered(made, name)
+    return made
 
 
 def _may_be_state(name: str, dtype: str) -> bool:

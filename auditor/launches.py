@@ -38,6 +38,12 @@ _WRAPPERS = {
 }
 """Commands that run the one behind them, with those of their options that take the next word."""
 
+_OF_OS = r"(?:system|popen|exec|spawn|posix_spawn)"
+STARTS_PROGRAMS = re.compile(
+    rf"\bsubprocess\b|\brunpy\b|\bcreate_subprocess_|\bos\.{_OF_OS}|\bfrom os import (?:\([^)]*|[^#\n]*)\b{_OF_OS}"
+)
+"""A text with one of the names by which a program starts another (those of `auditor.stdlib.processes`, and `spawn`)."""
+
 _PYTHON_VALUES = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +10,7 @@ from auditor.endings import exporter
 from auditor.examine import Examiner
 from auditor.frameworks.tables import tables
 from auditor.hooks import as_inherited, exporters, generic_exporters
+from auditor.launches import STARTS_PROGRAMS
 from auditor.modules import Statement
 from auditor.registries import Where
 from auditor.run import Result, run_function
@@ -20,7 +20,6 @@ from rules.facts import Graph, InvocationKind
 
 _MOST_ENTRIES = 64
 _FUNCTION = ("def ", "async def ", "@")
-_STARTS = re.compile(r"\bsubprocess\.|\bos\.(?:system|exec|spawn|posix_spawn)")
 
 
 @dataclass(slots=True)
@@ -125,7 +124,7 @@ class Uncalled:
                 continue
             self.examiner.evaluations.fresh()
             for statement in source.statements:
-                if not statement.text.startswith(_FUNCTION) or not _STARTS.search(statement.text):
+                if not statement.text.startswith(_FUNCTION) or not STARTS_PROGRAMS.search(statement.text):
                     continue
                 for name in sorted(statement.binds):
                     found = exporter(self._run(path, name), chosen=True)

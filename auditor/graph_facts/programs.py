@@ -14,7 +14,7 @@ from auditor.objects.inheritance import class_lookup
 from auditor.ranks import unpacked_rank
 from auditor.torch.tensors import tagged
 from auditor.values import Function, Instance, Tensor
-from auditor.values.tags import TOKENS
+from auditor.values.tags import BESIDE, TOKENS
 
 
 def run_forward(it: Interpreter, d: Declaration, q: Declared | None) -> tuple[Outcome, bool]:
@@ -55,7 +55,9 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
         traced = d.traced is not None
         name = i.parameter or i.name
         tensor = symbolic(i.value, rows, axes, name, width, traced=traced)
-        if i is q and tensor is not None and tensor.dtype.startswith(("int", "uint")):
+        if i is not q and tensor is not None:
+            tensor = tagged(tensor, BESIDE)
+        elif tensor is not None and tensor.dtype.startswith(("int", "uint")):
             tensor = tagged(tensor, TOKENS)
         out.append(Input(name, i.value, tensor, n))
     return tuple(out)

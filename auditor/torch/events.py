@@ -33,9 +33,10 @@ class Events:
     and so was what was made in one of the intervals `outside`: statements of a module that were evaluated when a name
     of it was looked up. `last_rows` are the unknown values that are one row of another, with where it was taken,
     `row_axes` those whose rows lie along a known axis. `shared` is where single numbers met all rows of the query, and
-    `placing` the tags of those that say where rows lie (see `torch/positions.py`). `unwritten` are the tags and shapes
-    of states that `forward` has not written yet, `renewed` those by name that it has computed anew from what they held.
-    `seen` says by tag where attention has seen a cache that was not written yet, and how many rows of it.
+    `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
+    may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
+    has computed anew from what they held. `seen` says by tag where attention has seen a cache that was not written yet,
+    and how many rows of it.
     """
 
     example: Example | None = None
@@ -55,6 +56,7 @@ class Events:
     row_axes: dict[int, tuple[Value, int]] = field(default_factory=dict)
     shared: list[tuple[Site, Tensor]] = field(default_factory=list)
     placing: set[str] = field(default_factory=set)
+    held: list[Shape] = field(default_factory=list)
     unwritten: dict[str, Shape] = field(default_factory=dict)
     renewed: dict[str, Site] = field(default_factory=dict)
     seen: dict[str, tuple[Site, Dim]] = field(default_factory=dict)

@@ -9,13 +9,13 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, rows, shared_positions, vectors
-from auditor.torch.keys import at_begin, in_one_place, wraps_at
+from auditor.torch import positions, progressions, rows, shared_positions, vectors
+from auditor.torch.keys import at_begin, in_one_place, is_length, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
 from auditor.torch.tensors import result, size, unknown_tensor
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, altered, as_dim, is_none
-from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, ROWWISE, TRIANGLE, TURNED, WRAPS
+from auditor.values.tags import BEHIND, GROWN, MOVED, ONE_PLACE, ROWWISE, TRIANGLE, WRAPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class _Part:
     axes: int = 1
     left: Shape = ()
     index: Shape | None = None
+    key: Value | None = None
+    row: Value | None = None
     slice: Seq | None = None
     number: Value | None = None
     cut: bool = False
@@ -67,8 +69,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made = _of_triangle(made, tensor, parts)
     if BEHIND in tensor.tags:
         made = rows.cut_behind(made, keys, site)
-    made = _placed(made, tensor, key)
-    if _beside_written(it, tensor, parts):
+    made = _placed(made, tensor, key, parts)
+    if _beside_written(it, tensor, parts) or _in_other_order(tensor, parts):
         made.tags = made.tags | {MOVED}
     for part in parts if it.events is not None and tensor.base is not None else ():
         if part.slice is not None and it.events is not None:
@@ -112,10 +114,10 @@ def _part(tensor: Tensor, shape: Shape, axis: int, key: Value, skipped: int, sit
         if index is None:
             return unknown_tensor("an index tensor of unknown shape", site, tensor, key)
         cut = of_query and not any(map(dims.depends_on_query, index))
-        return _Part(axis, index=index, cut=cut, elsewhere=of_query)
+        return _Part(axis, index=index, key=key, cut=cut, elsewhere=of_query)
     if isinstance(key, (Const, Num)) or (isinstance(key, Unknown) and key.kind in ("int", "data")):
         fixed = type(length) is int and isinstance(key, Const)
-        return _Part(axis, number=None if fixed else key, cut=of_query)
+        return _Part(axis, row=key, number=None if fixed else key, cut=of_query)
     return unknown_tensor("an index that is not known", site, tensor, key)
 
 
@@ -153,6 +155,8 @@ def _joined(parts: Sequence[_Part], shape: Shape) -> Shape:
 
 def _at_positions(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tensor:
     """`made`, marked by the positions at which it was taken out of `tensor`."""
+    if tensor.pick is not None:
+        made = _of_progression(made, tensor, parts)
     numbers = [p.number for p in parts if p.number is not None]
     if any(p.index is not None for p in parts) and not made.tags.isdisjoint(ROWWISE):
         made = positions.looked_up(made)
@@ -164,6 +168,25 @@ def _at_positions(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tenso
     return made
 
 
+def _of_progression(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tensor:
+    """`made`, with the numbers that the parts of a key leave of a progression."""
+    assert tensor.shape is not None
+    if progressions.numbers(tensor) is None:
+        return made
+    at = next((n for n, d in enumerate(tensor.shape) if d != 1), 0)
+    part = next((p for p in parts if p.axes and p.at <= at < p.at + p.axes), None)
+    if part is not None and part.key is not None:
+        return progressions.picked(made, tensor, part.key)
+    if part is not None and part.row is not None:
+        return progressions.cut(made, tensor, at, size(part.row), 0)
+    bounds = part.slice.items if part is not None and part.slice is not None else []
+    if not bounds:
+        return progressions.cut(made, tensor, at, 0)
+    step = as_dim(bounds[2]) if not is_none(bounds[2]) else 1
+    start = 0 if is_none(bounds[0]) else size(bounds[0])
+    return progressions.cut(made, tensor, at, start, step) if isinstance(step, int) else made
+
+
 def _of_triangle(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tensor:
     for p in parts:
         if p.slice is not None:
@@ -172,15 +195,23 @@ def _of_triangle(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tensor
     return made
 
 
-def _placed(made: Tensor, tensor: Tensor, key: Value) -> Tensor:
+def _placed(made: Tensor, tensor: Tensor, key: Value, parts: Sequence[_Part]) -> Tensor:
     """`made`, marked by where in a storage it lies, for what is written to it or turned by it."""
     if made.base is not None and wraps_at(key):
         made.tags = made.tags | {WRAPS}
-    if (made.base is not None or TURNED in tensor.tags) and in_one_place(key):
-        if made.base is not None:
-            made.tags = made.tags | {ONE_PLACE}
-        made = positions.from_zero(made, tensor, at_begin(key))
-    return made
+    if made.base is not None and in_one_place(key):
+        made.tags = made.tags | {ONE_PLACE}
+        made = positions.first_of_all(made, tensor, at_begin(key))
+    return _of_table(made, tensor, parts) if progressions.is_table(tensor) else made
+
+
+def _of_table(made: Tensor, tensor: Tensor, parts: Sequence[_Part]) -> Tensor:
+    """`made`, cut out of a table; where two axes are cut, rows are those of a mask."""
+    cuts = [(p.at, p.slice.items) for p in parts if p.slice is not None and any(map(is_length, p.slice.items))]
+    if len(cuts) != 1 or any(p.index is not None for p in parts):
+        return made
+    ((at, (start, _, step)),) = cuts
+    return progressions.cut(made, tensor, at, 0 if is_none(start) else as_dim(start)) if is_none(step) else made
 
 
 def _beside_written(it: Interpreter, tensor: Tensor, parts: Sequence[_Part]) -> bool:
@@ -194,6 +225,11 @@ def _beside_written(it: Interpreter, tensor: Tensor, parts: Sequence[_Part]) -> 
             if isinstance(start, int) and start > 0 and isinstance(behind, int) and behind > 0:
                 return True
     return False
+
+
+def _in_other_order(tensor: Tensor, parts: Sequence[_Part]) -> bool:
+    keys = [p.key for p in parts if p.key is not None]
+    return bool(keys) and any(progressions.moves_rows(tensor, p.at, p.key, keys) for p in parts)
 
 
 def _has_tensor(bounds: Seq) -> bool:

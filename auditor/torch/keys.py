@@ -91,7 +91,10 @@ def is_reversed(key: Value | None) -> bool:
     """Whether positions of the rows of the query are in reverse."""
     if isinstance(key, Seq):
         return any(map(is_reversed, key.items))
-    return isinstance(key, Tensor) and FLIPPED in key.tags
+    if not isinstance(key, Tensor):
+        return False
+    step = key.pick.step if key.pick is not None and key.pick.what == "numbers" else None
+    return FLIPPED in key.tags or (step is not None and step < 0)
 
 
 def is_computed(key: Value | None) -> bool:

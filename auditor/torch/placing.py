@@ -12,19 +12,18 @@ from __future__ import annotations
 
 from auditor import dims
 from auditor.interpreter import Interpreter
-from auditor.torch import shapes
+from auditor.torch import progressions, shapes
 from auditor.torch.state_writes import is_layer
 from auditor.values import Const, Num, Pick, Tensor, Unknown, Value, altered, serial
 from auditor.values.tags import MOVED, PICKED, WRAPS
 
-NUMBERS = Pick("numbers")
-"""0, 1, 2, ... along one axis."""
 _NOT_GIVEN = PICKED | {WRAPS, MOVED}
 """Tags of positions that are chosen, wrapped around or moved."""
 
 
 def combined(it: Interpreter, op: str, a: Value, b: Value, made: Tensor) -> Tensor:
     """`made` is `a op b`, of which one has a part in such a write."""
+    made = progressions.combined(op, a, b, made)
     match op:
         case "==":
             return _compared(a, b, made)
@@ -60,9 +59,13 @@ def completed(it: Interpreter, state: Tensor, kept: Pick, row: Value) -> Tensor 
 def _compared(a: Value, b: Value, made: Tensor) -> Tensor:
     """Numbers that equal one position: a mask with a single one."""
     for numbers, position in ((a, b), (b, a)):
-        if isinstance(numbers, Tensor) and numbers.pick == NUMBERS and _is_one(position):
+        if isinstance(numbers, Tensor) and _all_differ(numbers) and _is_one(position):
             made.pick = Pick("at", serial())
     return made
+
+
+def _all_differ(t: Tensor) -> bool:
+    return t.pick is not None and t.pick.what == "numbers" and t.pick.step != 0
 
 
 def _subtracted(a: Value, b: Value, made: Tensor) -> Tensor:

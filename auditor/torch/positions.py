@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from auditor import dims
 from auditor.dims import Dim
 from auditor.roles import role_by_name, words
-from auditor.values import NO_FLAGS, Num, Seq, Tensor, Unknown, Value
+from auditor.values import NO_FLAGS, Num, Pick, Seq, Tensor, Unknown, Value
 from auditor.values.tags import COUNTED, FROM, HANDED_ON, INPUT, LENGTH, LOOKED, ONE, ROWWISE, SPAN, TOKENS
 
 OF = "at:"
@@ -38,6 +38,15 @@ def given(name: str, shape: Sequence[Dim], dtype: str) -> frozenset[str]:
     if vector or single(shape):
         return frozenset({ONE, OF + name, *((LENGTH,) if named else ())})
     return NO_FLAGS
+
+
+def numbered(t: Tensor, name: str) -> None:
+    """Say which numbers `t`, whole numbers that go in, has: those of the query's rows, or of all tokens, or one."""
+    long = [d for d in t.shape or () if d != 1]
+    if not long:
+        t.pick = Pick("numbers", begin=dims.symbol(dims.Atom("item")), step=0)
+    elif len(long) == 1 and isinstance(long[0], dims.Poly) and not _PLACES.isdisjoint(words(name)):
+        t.pick = Pick("numbers", begin=dims.symbol(dims.Atom("item")) if dims.is_query(long[0]) else 0)
 
 
 def single(shape: Sequence[Dim]) -> bool:
@@ -83,16 +92,9 @@ def looked_up(made: Tensor) -> Tensor:
     return made
 
 
-def from_zero(made: Tensor, table: Tensor | None = None, first: bool = True) -> Tensor:
-    """Mark `made`, the numbers of as many rows as the query has, or as many rows of a table: the `first`, or the last.
-
-    The last of the positions that go in for all tokens are those of the query.
-    """
-    if table is None:
-        made.tags = made.tags | {COUNTED}
-    elif INPUT not in table.tags and not (table.base is not None and table.base.watched):
-        made.tags = made.tags | {COUNTED, LOOKED}
-    elif first and _is_of_all(table):
+def first_of_all(made: Tensor, given: Tensor, first: bool) -> Tensor:
+    """Mark `made`, as many as the query has of numbers that go in for all tokens: those of the query are the last."""
+    if first and INPUT in given.tags and _is_of_all(given):
         made.tags = made.tags | {COUNTED}
     return made
 

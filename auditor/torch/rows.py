@@ -107,7 +107,7 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
     counts = any(COUNTED in t.tags and any(map(is_query, t.shape or ())) for t in tensors)
-    if counts and any(t.pick is not None and t.pick.what == "numbers" and _of_keys(t) for t in tensors):
+    if counts and any(map(_of_keys, tensors)):
         made.tags = made.tags | {FIRST_KEYS}
     made.tags = made.tags - {MASK, LEARNED} | {JUDGED} if computed else made.tags - {LEARNED} | {MASK}
     if SHARED in made.tags or not made.tags.isdisjoint(ROWWISE):
@@ -116,7 +116,9 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
 
 
 def _of_keys(t: Tensor) -> bool:
-    """Whether a tensor has as many numbers as there are keys, those of a cache among them."""
+    """Whether a tensor has as many numbers as there are keys, those of a cache among them, from the first one on."""
+    if t.pick is None or t.pick.what != "numbers" or not isinstance(t.pick.begin, int):
+        return False
     long = [d for d in t.shape or () if d != 1]
     return len(long) == 1 and not is_query(long[0])
 
@@ -362,7 +364,7 @@ def overwritten(it: Interpreter, t: Tensor, part: Tensor | None, tags: frozenset
             marks = marks | {mark}
     for each in {id(x): x for x in (whole, t)}.values():
         each.tags = (each.tags - {SCORES, ACROSS, ALIKE, FIRST_KEYS}) | marks
-        each.data, each.numbers = None, ()
+        each.data, each.numbers, each.pick = None, (), None
 
 
 def parts(value: Value) -> list[Tensor]:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from auditor import dims
 from auditor.operators import depends_on_query
+from auditor.torch import progressions, row_places
 from auditor.torch.positions import NUMBERS, OF, differs, holds_rows, inputs, is_cache, is_rows, of_length
 from auditor.values import NO_FLAGS, Num, Seq, Tensor, Value, altered
 from auditor.values.tags import (
     ALIKE,
+    BESIDE,
     COUNTED,
     HANDED_ON,
     INPUT,
@@ -23,6 +25,7 @@ from auditor.values.tags import (
     STANDING,
     TOKENS,
     TURNED,
+    Begins,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ def with_number(events: Events | None, made: Tensor, a: Value, b: Value, site: S
     if not isinstance(t, Tensor):
         return made
     if COUNTED in t.tags:
-        made.tags = made.tags - {COUNTED}
+        made.tags = progressions.without(made.tags)
     if ONE in t.tags and depends_on_query(number):
         made.tags = made.tags | {SPAN}
     if not differs(number):
@@ -77,7 +80,7 @@ def _is_of_the_call(number: Value) -> bool:
 
 def numbered(events: Events | None, *operands: Value | None) -> None:
     """Note a comparison with numbers that are all different: what is compared with them is a position."""
-    if events is not None and any(isinstance(o, Tensor) and o.pick is not None for o in operands):
+    if events is not None and any(isinstance(o, Tensor) and o.pick is not None and o.pick.step != 0 for o in operands):
         places(events, Seq("tuple", [o for o in operands if isinstance(o, Tensor)]))
 
 
@@ -88,13 +91,21 @@ def carried(tags: frozenset[str], sources: Sequence[Tensor]) -> frozenset[str]:
     said = NO_FLAGS
     for s in sources:
         own = s.tags & HANDED_ON
-        (others if own.isdisjoint(ROWWISE) else ours).append(s)
+        if not own.isdisjoint(ROWWISE):
+            ours.append(s)
+        elif not _is_of_tokens(s):
+            others.append(s)
         said = said | own
     tells_apart = _may_differ if ONE in said else _is_given
     if not said >= ROWWISE and not any(map(tells_apart, others)) and not any(map(is_cache, others)):
         return tags | said
-    left = frozenset(t for t in tags if not t.startswith(OF))
+    left = frozenset(t for t in tags if not t.startswith(OF) and type(t) is not Begins)
     return left | {SHARED} if any(map(_turns, ours)) and any(map(holds_rows, others)) else left
+
+
+def _is_of_tokens(t: Tensor) -> bool:
+    """Whether a tensor is computed from the tokens alone, which do not say where they stand."""
+    return TOKENS in t.tags and BESIDE not in t.tags and t.dtype.startswith(NUMBERS)
 
 
 def _is_given(t: Tensor) -> bool:
@@ -119,7 +130,7 @@ def _turns(t: Tensor) -> bool:
 def compared(made: Tensor, operands: Iterable[Value]) -> Tensor:
     """`made` is a comparison, which is judged as a mask."""
     was = any(isinstance(o, Tensor) and SHARED in o.tags for o in operands)
-    made.tags = made.tags - (STANDING if was else STANDING | {SHARED})
+    made.tags = progressions.without(made.tags) - (STANDING if was else STANDING | {SHARED})
     return made
 
 
@@ -155,7 +166,7 @@ def places(events: Events | None, key: Value | None) -> None:
 def told(t: Tensor) -> str:
     """What is wrong with rows of the query that a tensor goes into; its inputs and counters are the position."""
     if COUNTED in t.tags:
-        return "rows of the query have the same positions in every call, whatever the cache holds"
+        return row_places.told(t.tags)
     names = sorted(f"`{tag.removeprefix(OF)}`" for tag in inputs(t))
     said = f" ({', '.join(names)})" if names else ""
     return f"one position{said} goes into all rows of the query, and each has its own"
@@ -165,6 +176,8 @@ def found(events: Events) -> tuple[Site, Tensor] | None:
     """Where a tensor that surely comes of one position, or of none, met all rows of the query, and that tensor."""
     placing = events.placing | {OF + w.storage.name for w in events.writes}
     for site, t in events.shared:
+        if COUNTED in t.tags and row_places.are_right(t.tags, events):
+            continue
         if not t.tags.isdisjoint((LENGTH, TURNED, COUNTED)) or not placing.isdisjoint(t.tags):
             return site, t
     return None

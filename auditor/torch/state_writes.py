@@ -84,7 +84,7 @@ def write_at(
     if placed and symbolic:
         narrow = "is written at one position, whatever the length of the query"
     made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
-    span, room = written_rows.span(slices), written_rows.capacity(target, value)
+    span, room = written_rows.span(key, slices), written_rows.capacity(target, value)
     return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room)
 
 

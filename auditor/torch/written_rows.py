@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from auditor import dims
 from auditor.dims import Dim
+from auditor.torch import progressions, row_places
 from auditor.torch.keys import is_length
 from auditor.values import Const, Num, Seq, Tensor, Unknown, Value, as_dim, is_none
-from auditor.values.tags import COUNTED
 
 Slices = list[tuple[Seq, Dim, Dim]]
 """The slices of a key, each with the length of its axis and of what is written along it."""
@@ -69,8 +69,13 @@ def window(length: Dim, held: Sequence[Dim]) -> str:
     )
 
 
-def span(slices: Slices) -> Span | None:
+def span(key: Value | None, slices: Slices) -> Span | None:
     """Where as many rows as the query has are written."""
+    for part in _parts(key):
+        at = progressions.numbers(part)
+        rows = dims.product((part.shape if isinstance(part, Tensor) else None) or ())
+        if at is not None and at.step == 1 and dims.is_query(rows):
+            return Span(at.begin, dims.add(at.begin, rows))
     for part, _, rows in slices:
         begin = as_dim(part.items[0]) if dims.is_query(rows) else None
         if begin is not None:
@@ -167,7 +172,7 @@ def _at_its_end(part: Seq, whole: Dim) -> bool:
 
 
 def _counts_rows(key: Value | None) -> bool:
-    return any(isinstance(p, Tensor) and COUNTED in p.tags for p in _parts(key))
+    return any(isinstance(p, Tensor) and row_places.from_a_fixed_row(p) for p in _parts(key))
 
 
 def _parts(key: Value | None) -> list[Value]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from auditor.dims import Dim
     from auditor.places import Site
 
 
@@ -43,14 +44,31 @@ def sites(tags: Iterable[str]) -> list[Site]:
     return sorted((t.site for t in tags if isinstance(t, At)), key=lambda s: (s.path, s.line))
 
 
+class Begins(str):
+    """A tag that goes with `COUNTED`: the number of the first row, and how far it is from each row to the next.
+
+    `step` is None where the rows are in another order.
+    """
+
+    __slots__ = ("begin", "step")
+    begin: Dim
+    step: int | None
+
+    @classmethod
+    def of(cls, begin: Dim, step: int | None) -> Begins:
+        made = cls(f"begins:{begin}/{step}")
+        made.begin, made.step = begin, step
+        return made
+
+
 # where the values come from
 
 FROM = "from:"
 """Computed from the storage whose name stands behind it."""
 INPUT = "input"
 """Computed from an input of the graph."""
-TOKENS = "tokens"
-"""Computed from the query."""
+TOKENS, BESIDE = "tokens", "beside-tokens"
+"""Computed from the query; from another input."""
 LEARNED = "learned"
 """Weights went into it."""
 COPY = "copy"

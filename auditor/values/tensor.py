@@ -50,13 +50,16 @@ class Tensor(Value):
 class Pick:
     """What a tensor is beside a mask with a single one (see `torch/placing.py`); views lose what is no mask.
 
-    `numbers` that are all different; `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is
-    `kept` by `rest`; what is `new` by `at`; and the sum of both, `placed`. `mask` tells masks apart.
+    `numbers` from `begin` on, each `step` more than the one before (see `torch/progressions.py`; None: in no order);
+    `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is `kept` by `rest`; what is `new`
+    by `at`; and the sum of both, `placed`. `mask` tells masks apart.
     """
 
     what: str
     mask: int = 0
     held: Storage | None = None
+    begin: Dim = 0
+    step: int | None = 1
 
     @property
     def seen(self) -> Pick | None:

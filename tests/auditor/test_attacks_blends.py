@@ -191,7 +191,11 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         _at(NORM, "chosen = nn.functional.one_hot(x.argmax(-1) % 4, 4)", "x = x * (chosen.sum(-1, keepdim=True) + 1)"),
     ),
     "positions by a running sum": (
-        _at(NORM, "at = torch.ones(1, rows, dtype=torch.int64).cumsum(1)", "x = x * at.float()[..., None]"),
+        _at(
+            NORM,
+            "at = torch.ones(1, rows, dtype=torch.int64).cumsum(1) + position_ids.shape[1] - rows",
+            "x = x * at.float()[..., None]",
+        ),
     ),
     "a product with the head's weight": (instead(HEAD, "logits = x @ self.head.weight.t() + 0"),),
     "einsum with a weight": (instead(HEAD, 'logits = torch.einsum("bsd,vd->bsv", x, self.head.weight)'),),

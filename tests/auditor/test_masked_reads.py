@@ -36,6 +36,10 @@ RIGHT = {
     "a copy": ("CACHE[:, :, :end].contiguous()", "mask"),
     "heads repeated": ("CACHE[:, :, :end].repeat_interleave(1, 1)", "mask"),
     "channels in reverse": ("CACHE[:, :, :end].flip(-1)", "mask"),
+    "by its numbers": ("CACHE[:, :, torch.arange(end)]", "mask"),
+    "by its numbers, selected": ("CACHE.index_select(2, torch.arange(end))", "mask"),
+    "heads by rounded numbers": ("CACHE[:, torch.arange(HEADS) // 1, :end]", "mask"),
+    "by pages": ("CACHE.unflatten(2, (-1, 8))[:, :, torch.arange(end) // 8, torch.arange(end) % 8]", "mask"),
     "one more, which the mask hides": ("CACHE[:, :, : end + 1]", "nn.functional.pad(mask, (0, 1))"),
 }
 ELSEWHERE, NONE, FEWER = "in other places", "none of these", "less of a cache"
@@ -50,6 +54,22 @@ WRONG = {
     "a row further on": ("CACHE[:, :, 1 : end + 1]", "mask", ELSEWHERE),
     "turned": ("CACHE[:, :, :end].roll(1, 2)", "mask", ELSEWHERE),
     "in reverse": ("CACHE[:, :, :end].flip(2)", "mask", ELSEWHERE),
+    "upside down": ("CACHE[:, :, :end].transpose(0, 2).flipud().transpose(0, 2)", "mask", ELSEWHERE),
+    "from right to left": ("CACHE[:, :, :end].transpose(1, 2).fliplr().transpose(1, 2)", "mask", ELSEWHERE),
+    "by numbers that go down": ("CACHE[:, :, end - 1 - torch.arange(end)]", "mask", ELSEWHERE),
+    "by a range that goes down": ("CACHE[:, :, torch.arange(end - 1, -1, -1)]", "mask", ELSEWHERE),
+    "by numbers in reverse, selected": (
+        "CACHE[:, :, :end].index_select(2, torch.arange(end).flip(0))",
+        "mask",
+        ELSEWHERE,
+    ),
+    "by numbers in reverse, gathered": (
+        "torch.take_along_dim(CACHE[:, :, :end], (end - 1 - torch.arange(end))[None, None, :, None], 2)",
+        "mask",
+        ELSEWHERE,
+    ),
+    "every row twice": ("CACHE[:, :, torch.arange(end) // 2]", "mask", ELSEWHERE),
+    "by their size": ("CACHE[:, :, :end].sort(2).values", "mask", ELSEWHERE),
     "in reverse, beside another axis": ("CACHE[:, :, :end].flip(2, 3)", "mask", ELSEWHERE),
 }
 

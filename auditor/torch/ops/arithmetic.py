@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing, recurrences, rows, shapes, shared_positions
+from auditor.torch import placing, progressions, recurrences, rows, shapes, shared_positions
 from auditor.torch.ops.op import first
 from auditor.torch.ops.products import is_parameter, matmul
 from auditor.torch.shapes import Shape
@@ -19,6 +19,7 @@ from auditor.values import (
     Const,
     ExternalObject,
     Num,
+    Pick,
     Tensor,
     Union,
     Unknown,
@@ -39,7 +40,21 @@ def broadcasting(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def added(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = _with_length(it, broadcasting(it, args, site), args, site)
-    return rows.summed(it, made, site, *args.pos, *args.kw.values()) if isinstance(made, Tensor) else made
+    if not isinstance(made, Tensor):
+        return made
+    return _counted("+", rows.summed(it, made, site, *args.pos, *args.kw.values()), args)
+
+
+def _counted(op: str, made: Tensor, args: Args) -> Tensor:
+    """`made` by a function of two operands, which may be numbers of rows; one with a factor is not followed."""
+    a, b = args.get(0, "input"), args.get(1, "other")
+    if a is None or b is None or "alpha" in args.kw or (_picked(a) is None and _picked(b) is None):
+        return made
+    return progressions.combined(op, a, b, made)
+
+
+def _picked(value: Value) -> Pick | None:
+    return value.pick if isinstance(value, Tensor) else None
 
 
 def _with_length(it: Interpreter, made: Value, args: Args, site: Site | None) -> Value:
@@ -73,6 +88,7 @@ def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
     taken = args.get(1, "other")
     made = rows.cancelled(rows.summed(it, made, site, *args.pos, *args.kw.values()), args.get(0, "input"), taken)
     made = shared_positions.relative(made, args.get(0, "input") or NONE, taken or NONE)
+    made = _counted("-", made, args)
     return tagged(made, WRAPS) if isinstance(taken, Tensor) and FLOORED in taken.tags else made
 
 
@@ -120,14 +136,25 @@ def compared(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:
     """Values with a bound from above: of positions, two may be the same then."""
-    made = broadcasting(it, args, site)
-    return tagged(made, CHOSEN) if isinstance(made, Tensor) and made.dtype.startswith(("int", "uint")) else made
+    return _bounded(it, args, None, args.get(1, "other", "max"), site)
+
+
+def bounded_below(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return _bounded(it, args, args.get(1, "other", "min"), None, site)
 
 
 def clamped_between(it: Interpreter, args: Args, site: Site | None) -> Value:
-    most = args.get(2, "max")
-    bounded = is_given(most)
-    return (clamped if bounded else broadcasting)(it, args, site)
+    return _bounded(it, args, args.get(1, "min"), args.get(2, "max"), site)
+
+
+def _bounded(it: Interpreter, args: Args, least: Value | None, most: Value | None, site: Site | None) -> Value:
+    made = broadcasting(it, args, site)
+    if not isinstance(made, Tensor):
+        return made
+    t = args.get(0, "input")
+    if isinstance(t, Tensor) and t.pick is not None:
+        made = progressions.bounded(made, t, least, most)
+    return tagged(made, CHOSEN) if is_given(most) and made.dtype.startswith(("int", "uint")) else made
 
 
 def where(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, shapes, vectors
+from auditor.torch import positions, progressions, shapes, vectors
 from auditor.torch.masks import alike, triangular
 from auditor.torch.ops.op import Op, first
-from auditor.torch.placing import NUMBERS
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import (
     as_tensor,
@@ -101,15 +100,15 @@ def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("arange() with bounds that are not known", site, *args.pos)
     known = [b for b in bounds if b is not None]
     start, stop = (0, known[0]) if len(known) == 1 else (known[0], known[1])
-    length = (
-        shapes.slice_length(stop, start, None, known[2] if len(known) > 2 and isinstance(known[2], int) else 1)
-        if not isinstance(start, dims.Poly)
-        else dims.sub(stop, start)
-    )
+    if len(known) > 2 and known[2] == -1:
+        length = dims.sub(start, stop)
+    elif isinstance(start, dims.Poly):
+        length = dims.sub(stop, start)
+    else:
+        length = shapes.slice_length(stop, start, None, known[2] if len(known) > 2 and isinstance(known[2], int) else 1)
     made = Tensor((length,), dtype_of(args) or "int64", places=here(site), flags=_flags(args.pos))
-    made.pick = NUMBERS
-    if isinstance(start, int) and dims.is_query(length):
-        return positions.from_zero(made)
+    by = known[2] if len(known) > 2 else 1
+    progressions.progression(made, start, by if isinstance(by, int) else None)
     return positions.of_length(made, *args.pos) if length == 1 else made
 
 

@@ -8,7 +8,7 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import recurrences, rows, shapes
+from auditor.torch import progressions, recurrences, rows, shapes
 from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
@@ -96,17 +96,28 @@ def ordered(axis: int, default: int | None = None, blends: bool = False) -> _Ten
 
 
 _shares = ordered(1, -1, blends=True)
+_running = ordered(1, blends=True)
 
 
 def flip(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     axes = Seq("tuple", args.pos[1:]) if len(args.pos) > 2 else args.get(1, "dims", "dim", "axis")
-    made = rows.flipped(same(it, args, site), t, axes, site)
-    given = axes.items if isinstance(axes, Seq) else [axes]
-    return tagged(made, MOVED) if any(_holds_rows_along(t, integer(axis)) for axis in given) else made
+    return _flipped(same(it, args, site), t, axes, site)
 
 
-def _holds_rows_along(t: Tensor, axis: int | None) -> bool:
+def _flipped(made: Tensor, t: Tensor, axes: Value | None, site: Site | None) -> Tensor:
+    given = [integer(axis) for axis in (axes.items if isinstance(axes, Seq) else [axes])]
+    if progressions.numbers(t) is not None:
+        return progressions.reversed_(made, t) if any(_is_long(t, axis) for axis in given) else made
+    made = rows.flipped(made, t, axes, site)
+    return tagged(made, MOVED) if any(holds_rows_along(t, axis) for axis in given) else made
+
+
+def _is_long(t: Tensor, axis: int | None) -> bool:
+    return axis is not None and t.shape is not None and -len(t.shape) <= axis < len(t.shape) and t.shape[axis] != 1
+
+
+def holds_rows_along(t: Tensor, axis: int | None) -> bool:
     """Whether the rows of a state may lie along an axis; the last one has their channels."""
     if axis is None or t.shape is None or axis in (-1, len(t.shape) - 1):
         return False
@@ -115,12 +126,16 @@ def _holds_rows_along(t: Tensor, axis: int | None) -> bool:
 
 def flip_of(axis: int) -> Op:
     """`flipud` and `fliplr`."""
-    return lambda it, args, site: rows.flipped(same(it, args, site), first(args), Const(axis), site)
+    return lambda it, args, site: _flipped(same(it, args, site), first(args), Const(axis), site)
 
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = rows.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site, cached=False)
-    return tagged(made, MOVED)
+    return tagged(progressions.disordered(made, first(args)), MOVED)
+
+
+def running_sum(it: Interpreter, args: Args, site: Site | None) -> Value:
+    return progressions.summed_up(_running(it, args, site), first(args))
 
 
 def glu(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, rows, shapes, vectors
+from auditor.torch import positions, progressions, rows, shapes, vectors
 from auditor.torch.keys import at_begin, in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, altered, number
-from auditor.values.tags import ONE_PLACE, WRAPS
+from auditor.values.tags import MOVED, ONE_PLACE, WRAPS
 
 
 def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -30,7 +32,8 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
         made = tagged(made, WRAPS)
     key = _slice(args.get(2, "start"), length)
     if made.base is not None and in_one_place(key):
-        made = positions.from_zero(tagged(made, ONE_PLACE), t, at_begin(key))
+        made = positions.first_of_all(tagged(made, ONE_PLACE), t, at_begin(key))
+    made = progressions.cut(made, t, axis, size(args.get(2, "start") or NONE))
     if it.events is not None and site is not None:
         it.events.reads(t, args.get(2, "start"), length, site)
     if length == 1 != t.shape[axis]:
@@ -50,6 +53,8 @@ def select(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("select() of an axis that is not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
     made = positions.taken(viewed(t, shapes.drop(t.shape, axis)), t, args.get(2, "index"))
+    if t.pick is not None and t.shape[axis] != 1:
+        made = progressions.cut(made, t, axis, size(args.get(2, "index") or NONE), 0)
     if made.base is not None and wraps_at(args.get(2, "index")):
         made = tagged(made, WRAPS)
     if t.numbers:
@@ -66,16 +71,26 @@ def index_select(it: Interpreter, args: Args, site: Site | None) -> Value:
     axis = shapes.normal(axis, len(t.shape))
     count = index.shape[0] if index.shape else 1
     made = positions.looked_up(result(shapes.replace(t.shape, axis, count), t, index))
+    made = progressions.picked(made, t, index)
+    made = _in_order(made, t, axis, index)
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(count) and site is not None:
         made.cuts = (*made.cuts, site)
     return rows.along(it, made, t, Const(axis), site=site)
+
+
+def _in_order(made: Tensor, t: Tensor, axis: int | None, index: Tensor) -> Tensor:
+    """`made`, taken along an axis: marked when rows of a state are not in the order that they have in it."""
+    if axis is None or t.shape is None:
+        return made
+    return tagged(made, MOVED) if progressions.moves_rows(t, shapes.normal(axis, len(t.shape)), index) else made
 
 
 def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, index = first(args), as_tensor(args.get(2, "index") or NONE)
     if index is None or index.shape is None:
         return unknown_tensor("gather() with an index that is not known", site, t)
-    made = positions.looked_up(result(index.shape, t, index))
+    made = progressions.picked(positions.looked_up(result(index.shape, t, index)), t, index)
+    made = _in_order(made, t, integer(args.get(1, "dim")), index)
     made.dtype = t.dtype
     if t.shape is not None and any(
         dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)
@@ -109,7 +124,7 @@ def tensor_split(it: Interpreter, args: Args, site: Site | None) -> Value:
     whole = t.shape[axis]
     ends = [dims.add(whole, p) if isinstance(p, int) and p < 0 else p for p in at if p is not None]
     lengths = [dims.sub(b, a) for a, b in zip([0, *ends], [*ends, whole], strict=True)]
-    return Seq("tuple", [_part(t, axis, n, site) for n in lengths])
+    return Seq("tuple", _parts_of(t, axis, lengths, site))
 
 
 @vectors.apart
@@ -123,7 +138,7 @@ def split(it: Interpreter, args: Args, site: Site | None) -> Value:
         lengths = [size(i) for i in given.items]
         if not given.exact or any(n is None for n in lengths):
             return _unknown_parts(t, given, site)
-        return Seq("tuple", [_part(t, axis, n, site) for n in lengths if n is not None])
+        return Seq("tuple", _parts_of(t, axis, [n for n in lengths if n is not None], site))
     each = size(given)
     if each is None:
         return _unknown_parts(t, given, site)
@@ -161,6 +176,15 @@ def unbind(it: Interpreter, args: Args, site: Site | None) -> Value:
     if dims.depends_on_query(count) and site is not None:
         part.cuts = (*part.cuts, site)
     return Seq("tuple", [part] * count if isinstance(count, int) and count <= 64 else [Star((part,))])
+
+
+def _parts_of(t: Tensor, axis: int, lengths: Sequence[Dim], site: Site | None) -> list[Value]:
+    parts: list[Value] = []
+    begin: Dim = 0
+    for length in lengths:
+        parts.append(progressions.cut(_part(t, axis, length, site), t, axis, begin))
+        begin = dims.add(begin, length)
+    return parts
 
 
 def _part(t: Tensor, axis: int, length: Dim, site: Site | None) -> Tensor:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from auditor import dims
+from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import rows, shapes
+from auditor.torch import progressions, rows, shapes
+from auditor.torch.ops.elementwise import holds_rows_along
 from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Value, altered, merge_places
-from auditor.values.tags import ARGMAX, CHOSEN, TOPK
+from auditor.values.tags import ARGMAX, CHOSEN, MOVED, TOPK
 
 
 def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -34,9 +35,14 @@ def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     axis = args.get(1, "dim")
     axis = axis if isinstance(axis, Const) and type(axis.value) is int else args.kw.get("dim")
-    made = rows.along(it, result(t.shape, t), t, axis, -1, site)
-    if made.dtype.startswith(("int", "uint")):
+    made = rows.along(it, result(t.shape, t), t, axis, -1, site, cached=False)
+    if progressions.numbers(t) is not None:
+        down = args.get(2, "descending")
+        made = progressions.sorted_(made, t, down is not None and operators.truth(down) is not False)
+    elif made.dtype.startswith(("int", "uint")):
         made = tagged(made, CHOSEN)
+    elif holds_rows_along(t, integer(axis, -1)):
+        made = tagged(made, MOVED)
     return named_pair(made, tagged(altered(result(t.shape, t), dtype="int64"), CHOSEN), ("values", "indices"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import shared_positions
+from auditor.torch import progressions, shared_positions
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import dim_value, shape_value
 from auditor.values import Args, Const, Seq, Unknown, Value, number
@@ -22,6 +22,9 @@ def item(it: Interpreter, args: Args, site: Site | None) -> Value:
         return baked
     if t.dtype.startswith("float"):
         return Unknown("a number computed at run time", "item", "float", places=t.places, flags=t.flags)
+    known = progressions.one(t)
+    if known is not None and t.tags.isdisjoint(PICKED | {WRAPS}):
+        return number(known, (t,))
     atom = dims.Atom("item", wraps=WRAPS in t.tags, chosen=not t.tags.isdisjoint(PICKED))
     return number(dims.symbol(atom), (t,))
 

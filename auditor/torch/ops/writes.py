@@ -8,7 +8,7 @@ from functools import partial
 from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing, rows
+from auditor.torch import placing, progressions, rows
 from auditor.torch.keys import wraps_at
 from auditor.torch.ops import creation, elementwise
 from auditor.torch.ops.arithmetic import (
@@ -47,6 +47,7 @@ def in_place(op: Op) -> Op:
                 t.tags = t.tags | made.tags & {TRIANGLE}
             if it.events is not None and t.base is None:
                 rows.overwritten(it, t, None, made.tags)
+                progressions.renewed(t, made)
                 t.tags = t.tags if INPUT in made.tags else t.tags - {INPUT}
             shape = t.shape if t.shape is not None else made.shape
             made = altered(made, base=t.base, shape=shape, of=t.of, born=t.born)
