@@ -6,6 +6,7 @@ Its `forward` is not read. Families that this is not listed for have other names
 from __future__ import annotations
 
 from auditor import dims
+from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
 from auditor.torch import model_parts, shared_positions
@@ -16,9 +17,18 @@ from auditor.values import NONE, Args, Instance, Native, NativeClass, Seq, Tenso
 _FAMILIES = "Llama Qwen2 Qwen3 Mistral Mixtral Phi Gemma Gemma2 Gemma3 Olmo2 SmolLM3 StableLm"
 
 
+def head_width(config: Unknown) -> Dim | None:
+    """How wide a head is: as the configuration says, or as scripts compute it for their caches."""
+    told = size(config.child(".head_dim"))
+    hidden, heads = size(config.child(".hidden_size")), size(config.child(".num_attention_heads"))
+    if isinstance(told, int) or hidden is None or heads is None:
+        return told
+    return dims.floordiv(hidden, heads)
+
+
 def angles(at: Value, config: Value, site: Site | None) -> Value:
     """The cosines and sines of positions, `[batch, rows, head]`, all of them alike where there is but one."""
-    width = size(config.child(".head_dim")) if isinstance(config, Unknown) else None
+    width = head_width(config) if isinstance(config, Unknown) else None
     t = as_tensor(at)
     if t is None or t.shape is None or width is None:
         return Unknown("angles of positions that are not known", "rotary", places=here(site))
@@ -82,9 +92,8 @@ def _part(it: Interpreter, args: Args, site: Site | None) -> Value:
     cfg = obj.attrs.get("config")
     if not isinstance(cfg, Unknown):
         return unknown
-    heads, groups, width = (
-        size(cfg.child(f".{n}")) for n in ("num_key_value_heads", "num_key_value_groups", "head_dim")
-    )
+    heads, groups = (size(cfg.child(f".{n}")) for n in ("num_key_value_heads", "num_key_value_groups"))
+    width = head_width(cfg)
     if heads is None or groups is None or width is None:
         return unknown
     whole, kept = dims.product((heads, groups, width)), dims.mul(heads, width)

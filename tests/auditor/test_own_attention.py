@@ -68,6 +68,7 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
     "values less their mean": (
         ("self.v_proj(hidden_states)", "self.v_proj(hidden_states - hidden_states.mean(1, keepdim=True))"),
     ),
+    "heads are joined where they lie": ((".transpose(1, 2).contiguous().view(batch", ".contiguous().view(batch"),),
     "one row comes out": (("return self.o_proj(y)", "return self.o_proj(y[:, -1:])"),),
     "written in the first rows": ((UPDATED, UPDATED.replace("(end - rows, end)", "(0, rows)")),),
     "written in a ring": ((UPDATED, UPDATED.replace("(end - rows, end)", "((end - rows) % 64, end % 64)")),),
