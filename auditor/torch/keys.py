@@ -89,7 +89,7 @@ def is_one(key: Value | None) -> bool:
 
 def is_reversed(key: Value | None) -> bool:
     """Whether positions of the rows of the query are in reverse."""
-    if isinstance(key, Seq):
+    if isinstance(key, Seq) and key.kind == "tuple":
         return any(map(is_reversed, key.items))
     if not isinstance(key, Tensor):
         return False

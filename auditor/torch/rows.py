@@ -61,6 +61,8 @@ def reshaped(made: Tensor, t: Tensor, site: Site | None) -> Tensor:
     `[1, h, q, d]` as `[1, h * q, d]`, and that as `[1, h, q, d]`, but not as `[1, q, h, d]`.
     """
     source, target = t.shape or (), made.shape or ()
+    if dims.Poly not in map(type, source):
+        return made  # no rows of the query
     before, after = shapes.behind_rows(source), shapes.behind_rows(target)
     if before is not None and after is not None:
         return blended(made, site, shapes.differs(before, after))
@@ -257,9 +259,11 @@ def along_cache(it: Interpreter, t: Tensor, axes: Collection[int]) -> bool:
     Scores have the rows of the query beside these.
     """
     shape = t.shape or ()
+    if it.events is None or not (it.events.writes or it.events.unwritten):
+        return False  # no state
     if any(map(is_query, shape)) or not positions.is_cache(t):
         return False
-    rooms = it.events.rooms(t) if it.events is not None else set()
+    rooms = it.events.rooms(t)
     lying = [shape[n] for n in axes if n < len(shape)]
     whole = len(lying) == len(shape) > 2 or any(d in rooms and shape.count(d) == 1 for d in lying)
     return whole or any(isinstance(d, dims.Poly) and d.flexible for d in lying)

@@ -120,9 +120,9 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
         return "is written at a position that a condition chooses"
     if is_computed(key):
         return "is written where values of the model say"
-    if is_one(key):
+    if key is not None and is_one(key):
         return "is written at one position by all rows of the query"
-    if is_reversed(key):
+    if key is not None and is_reversed(key):
         return "is written at positions that are in reverse"
     unread = unread_part(key)
     if unread is not None:
