@@ -87,7 +87,8 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
         ("        self.head =", "        self.scale = torch.ones(1)\n        self.head ="),
     ),
     "a loop over a fixed axis": into(
-        "x = torch.stack([part for part in x.view(2, rows, HIDDEN // 2)], -1).view(1, rows, HIDDEN)"
+        "halves = x.view(rows, 2, HIDDEN // 2).transpose(0, 1)\n"
+        "x = torch.stack([part for part in halves], 1).view(1, rows, HIDDEN)"
     ),
     "split of a fixed axis": into("x = torch.cat(x.split(8, dim=-1), -1)"),
     "scripted": (
