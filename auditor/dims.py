@@ -317,6 +317,16 @@ def alternatives(d: Dim) -> Iterator[Dim]:
         yield d
 
 
+def options(d: Dim) -> Iterator[Dim]:
+    """What a dimension that is the larger or the smaller of two may be; any other is itself."""
+    atom = d.terms[0][0][0] if isinstance(d, Poly) and len(d.terms) == 1 and len(d.terms[0][0]) == 1 else None
+    if atom is not None and atom.made is not None and atom.made[0] in ("max", "min"):
+        yield from options(atom.made[1])
+        yield from options(atom.made[2])
+    else:
+        yield d
+
+
 def at(d: Dim, values: Mapping[Atom, int]) -> int | None:
     """The dimension when its atoms have these values; None when one has none."""
     if isinstance(d, int):

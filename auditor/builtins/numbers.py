@@ -27,6 +27,13 @@ def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
         return baked or value
     if isinstance(value, Tensor) and value.data is not None:
         return _int(it, Args([value.data]), site)
+    if (
+        isinstance(value, Tensor)
+        and value.dtype.startswith(("int", "uint"))
+        and it.events is not None
+        and site is not None
+    ):
+        return it.call(it.get(value, "item", site), Args(), site)
     if isinstance(value, Unknown):
         if value.kind not in ("int", "float", "bool"):
             it.may_raise("ValueError")

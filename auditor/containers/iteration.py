@@ -67,10 +67,15 @@ def _iterate_union(it: Interpreter, value: Union, site: Site) -> Seq:
         return Seq("list", [join_all(i) for i in zip(*(p.items for p in parts), strict=True)], flags=value.flags)
     shortest = min(parts, key=lambda p: len(p.items)) if parts else Seq("list", [])
     rest = Unknown("items of one of several values", places=merge_places((site,), value.places), flags=value.flags)
-    head = []
+    head: list[Value] = []
     for i, item in enumerate(shortest.items):
-        if all(p.exact and len(p.items) > i for p in parts):
-            head.append(join_all([item, *(p.items[i] for p in parts)]))
+        found = [p.items[i] for p in parts]
+        stars = [f for f in found if isinstance(f, Star)]
+        if stars:
+            if len(stars) == len(found):
+                head.append(Star(tuple(v for star in stars for v in star.items)))
+            break
+        head.append(join_all([item, *found]))
     return Seq("list", head, rest, flags=value.flags)
 
 

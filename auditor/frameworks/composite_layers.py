@@ -49,7 +49,7 @@ def _weights(spec: dict[str, Any]) -> Shaper | None:
 def _forward(spec: dict[str, Any]) -> Forward:
     def forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
         if "attention" in spec:
-            return attended(it, args, truth(obj.attrs.get("is_causal", FALSE)) is not False, site)
+            return attended(it, args, truth(obj.attrs.get("is_causal", FALSE)) is True, site)
         if "gather_matmul" in spec:
             return gather_matmul(it, obj, args, site)
         if "returns" in spec:

@@ -131,9 +131,11 @@ def _logits_of(
     if alone is not None and rows.value is Logits.ALL and not has_one_row(q):
         reason = "attention sees the rows of the query only, and none that the cache holds"
         return Fact.unknown(reason, *places, alone.place(), flags=flags)
-    stale = outcome.events.stale
+    stale, unread = outcome.events.stale, outcome.events.unread
     if stale is not None and rows.value is Logits.ALL:
         return Fact.unknown(stale[1], *places, stale[0].place("attention is here"), flags=flags)
+    if unread is not None and rows.value is Logits.ALL:
+        return Fact.unknown(unread[1], *places, unread[0].place("written here"), flags=flags)
     shared = shared_positions.found(outcome.events) if SHARED in value.tags else None
     return rows if shared is None or rows.value is not Logits.ALL else _of_one_position(d, rows, *shared, q)
 
@@ -174,14 +176,21 @@ _HIDDEN_NAMES = {"hidden", "embed", "embeds", "embeddings", "features", "feat", 
 
 def _of_embeddings(module: Value, width: dims.Dim) -> set[bool]:
     """What the embeddings say of a width: a vocabulary (True), hidden states, whatever their name (False), or both."""
-    found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
+    found = _embeddings(module)
     kinds = {True: "num_embeddings", False: "embedding_dim"}
-    return {kind for kind, name in kinds.items() if any(attribute(m, name) == width for m in found)}
+    ways = set(dims.alternatives(width))
+    return {kind for kind, name in kinds.items() if any(attribute(m, name) in ways for m in found)}
+
+
+def _embeddings(module: Value) -> list[Instance]:
+    """The embeddings of a module, or of those that it may be."""
+    ways = module.options if isinstance(module, Union) else (module,)
+    return [m for way in ways if isinstance(way, Instance) for _, m in walk(way) if EMBEDDING in mro(m.cls)]
 
 
 def _is_largest_table(module: Value, width: dims.Dim) -> bool:
     """Whether no table of embeddings has more rows than `width`: positions have one, too, which is no vocabulary."""
-    found = [m for _, m in walk(module) if EMBEDDING in mro(m.cls)] if isinstance(module, Instance) else []
+    found = _embeddings(module)
     counts = [attribute(m, "num_embeddings") for m in found]
     return all(c == width or (isinstance(c, int) and isinstance(width, int) and c < width) for c in counts)
 
@@ -205,7 +214,7 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     width = value.shape[-1]
     label = set(words(name))
     vocabulary = "vocab" in str(width).lower()
-    if isinstance(width, dims.Poly) and "labels" in words(str(width)):
+    if isinstance(width, dims.Poly) and ("labels" in words(str(width)) or dims.depends_on_query(width)):
         return False
     if isinstance(width, int) and width <= _FEWEST:
         return False

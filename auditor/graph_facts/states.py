@@ -11,10 +11,11 @@ from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import apart, evidence, why
 from auditor.graph_facts.query import has_one_row
 from auditor.roles import NO_STATE, cache_names, carried, is_cache_name, is_state_name, query_rank, role_by_name, words
+from auditor.torch import layer_slots
 from auditor.torch.modules import walk
 from auditor.torch.state_writes import Write
 from auditor.values import Instance, Storage, Tensor, Unknown, Value, merge_flags
-from auditor.values.tags import ANEW
+from auditor.values.tags import ANEW, FROM
 from rules.facts import Fact, Place, Role, State
 
 
@@ -246,6 +247,13 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome,
     anew = next((site for n, site in outcome.events.renewed.items() if n in mine), None)
     if anew is not None and (role is Role.UNKNOWN or role.is_kv):
         role, reason = Role.RECURRENT, f"`{name}` is computed anew from what it held ({anew.place()})"
+    copied = next((site for n in mine if n and (site := outcome.events.copied.get(FROM + n)) is not None), None)
+    if copied is not None and not writes and role.is_kv:
+        role, reason = Role.UNKNOWN, f"a copy of `{name}` is written, and not the state ({copied.place()})"
+    twice = layer_slots.shared(writes[0].storage, writes) if writes else None
+    if twice is not None and role.is_kv:
+        role, at = Role.UNKNOWN, _written(twice)
+        reason = f"rows of `{name}` are written again by another layer or statement ({twice.site.place()})"
     moved = next((w for w in writes if w.whole and w.own), None)
     if moved is not None and role.is_kv:
         role, at = Role.UNKNOWN, _written(moved)

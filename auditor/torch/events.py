@@ -13,10 +13,10 @@ from auditor.torch.keys import is_length
 from auditor.torch.positions import is_cache
 from auditor.torch.rows import root
 from auditor.torch.shapes import Shape
-from auditor.torch.state_writes import Write, write_at, writes_all
+from auditor.torch.state_writes import Write, unread_value, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
-from auditor.values.tags import BLENDED, FLIPPED, FROM, LEARNED, MIXED, MOVED
+from auditor.values.tags import BLENDED, COPY, FLIPPED, FROM, LEARNED, MIXED, MOVED
 
 
 @dataclass(slots=True)
@@ -26,7 +26,8 @@ class Events:
     A Python number that is made of a dimension or of a tensor is then a constant, and a branch on one is taken once.
 
     `layers`: the layers of a model whose `forward` is not read have run. `alone` is where attention saw the rows of the
-    query only; None once it has seen others. `stale` is where it saw others of a cache than were written, and why.
+    query only; None once it has seen others. `stale` is where it saw others of a cache than were written, and why, and
+    `unread` where something was written to one that nobody could read.
     `hidden_cache` says which cache a model was handed that nobody can read.
 
     `symbolic`: an input has the symbolic query length. What was made before `started` was there before `forward` ran,
@@ -35,8 +36,8 @@ class Events:
     `row_axes` those whose rows lie along a known axis. `shared` is where single numbers met all rows of the query, and
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
     may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
-    has computed anew from what they held. `seen` says by tag where attention has seen a cache that was not written yet,
-    and how many rows of it.
+    has computed anew from what they held, `copied` those by their tags of which it has written a copy. `seen` says by
+    tag where attention has seen a cache that was not written yet, and how many rows of it.
     """
 
     example: Example | None = None
@@ -47,6 +48,7 @@ class Events:
     layers: bool = False
     alone: Site | None = None
     stale: tuple[Site, str] | None = None
+    unread: tuple[Site, str] | None = None
     hidden_cache: Unknown | None = None
     _cached: bool = False
     symbolic: bool = False
@@ -60,6 +62,7 @@ class Events:
     unwritten: dict[str, Shape] = field(default_factory=dict)
     renewed: dict[str, Site] = field(default_factory=dict)
     seen: dict[str, tuple[Site, Dim]] = field(default_factory=dict)
+    copied: dict[str, Site] = field(default_factory=dict)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
@@ -98,6 +101,9 @@ class Events:
         """`target` (a view of a storage) is written in place, at `key` when it is an item assignment."""
         base = target.base or self._storage(target)
         if base is None:
+            tags = root(target).tags
+            if COPY in tags:
+                self.copied.update({tag: site for tag in tags if tag.startswith(FROM)})
             return
         if target.base is None:
             self.writes.append(Write(base, site, wraps=False, whole=True))
@@ -109,6 +115,9 @@ class Events:
             self.settles(target, value, site, whole)
         blended = self._blended(target.base, value, not whole) if self.symbolic else ""
         slices = written_rows.aligned(target, key, value) if self.symbolic and not whole else []
+        unread = unread_value(value) if self.symbolic else None
+        if unread is not None and self.unread is None and role_by_name(target.base.name).is_kv:
+            self.unread = site, f"`{target.base.name}` takes what nobody could read: {unread.reason}"
         few = written_rows.too_few(slices)
         if few:
             self.baked.append((site, few))
@@ -181,9 +190,12 @@ class Events:
             if dims.lengths_in(length) <= own:
                 self.stale = site, _AS_MANY
                 return
-        spans = [w for w in mine if w.span is not None]
-        missing = next((m for w in spans if w.span is not None and (m := w.span.missing_of(length))), "")
-        missing = missing or next((m for w in spans if (m := written_rows.window(length, w.storage.shape or ()))), "")
+        spans = [w.span for w in mine if w.span is not None]
+        missing = next(filter(None, (s.missing_of(length) for s in spans)), "")
+        wholes = [w.storage.shape or () for w in mine if w.span is not None]
+        missing = missing or next(filter(None, (written_rows.window(length, s) for s in wholes)), "")
+        if spans and not (missing or masked or dims.is_query(length)) and not any(s.ends_at(length) for s in spans):
+            missing = _OTHERS
         if mine and (missing or MOVED in values.tags):
             self.stale = site, missing or _ELSEWHERE
         if not mine and LEARNED not in values.tags:  # else new rows have been put behind those of the cache
@@ -227,6 +239,7 @@ class Events:
 
 _AS_MANY = "attention sees as many rows of a cache in every call: some that nothing or a draft was written to"
 _BEFORE = "attention sees rows of a cache before those of the query are written to them"
+_OTHERS = "attention without a mask sees other rows of a cache than those up to the last of the query"
 _ELSEWHERE = "attention sees the rows of a cache in other places than they were written to"
 
 

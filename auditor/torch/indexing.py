@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, rows, shared_positions, vectors
+from auditor.torch import positions, progressions, read_rows, rows, shared_positions, vectors
 from auditor.torch.keys import at_begin, in_one_place, is_length, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
@@ -24,7 +24,7 @@ class _Part:
 
     `left` are the axes that it gives by itself, `index` is the shape of an index tensor, which all such tensors of a
     key give together. `number` is where it takes one row of several, unless that is fixed. `cut`: it leaves one row of
-    the query, or a fixed number; `elsewhere`: rows of the query may not stand where they stood.
+    the query, or a fixed number; `elsewhere`: rows of the query may not stand where they stood; `turned`: they do not.
     """
 
     at: int
@@ -37,6 +37,7 @@ class _Part:
     number: Value | None = None
     cut: bool = False
     elsewhere: bool = False
+    turned: bool = False
 
 
 def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:
@@ -65,12 +66,14 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if tensor.pick is not None and all(map(_is_new_axis_or_all, keys)):
         made.pick = tensor.pick.seen
     made = rows.other(it, made, any(p.elsewhere for p in parts), site)
+    if any(p.turned for p in parts):
+        made = rows.turned(made, site)
     if TRIANGLE in tensor.tags:
         made = _of_triangle(made, tensor, parts)
     if BEHIND in tensor.tags:
         made = rows.cut_behind(made, keys, site)
     made = _placed(made, tensor, key, parts)
-    if _beside_written(it, tensor, parts) or _in_other_order(tensor, parts):
+    if _beside_written(it, tensor, parts) or _in_other_order(tensor, parts) or _is_elsewhere(it, tensor, parts):
         made.tags = made.tags | {MOVED}
     for part in parts if it.events is not None and tensor.base is not None else ():
         if part.slice is not None and it.events is not None:
@@ -114,7 +117,8 @@ def _part(tensor: Tensor, shape: Shape, axis: int, key: Value, skipped: int, sit
         if index is None:
             return unknown_tensor("an index tensor of unknown shape", site, tensor, key)
         cut = of_query and not any(map(dims.depends_on_query, index))
-        return _Part(axis, index=index, key=key, cut=cut, elsewhere=of_query)
+        moved = of_query and not progressions.is_each(key, length)
+        return _Part(axis, index=index, key=key, cut=cut, elsewhere=moved, turned=moved and progressions.is_known(key))
     if isinstance(key, (Const, Num)) or (isinstance(key, Unknown) and key.kind in ("int", "data")):
         fixed = type(length) is int and isinstance(key, Const)
         return _Part(axis, row=key, number=None if fixed else key, cut=of_query)
@@ -230,6 +234,20 @@ def _beside_written(it: Interpreter, tensor: Tensor, parts: Sequence[_Part]) -> 
 def _in_other_order(tensor: Tensor, parts: Sequence[_Part]) -> bool:
     keys = [p.key for p in parts if p.key is not None]
     return bool(keys) and any(progressions.moves_rows(tensor, p.at, p.key, keys) for p in parts)
+
+
+def _is_elsewhere(it: Interpreter, tensor: Tensor, parts: Sequence[_Part]) -> bool:
+    """Whether a slice has other rows of a cache that was written than those before the query."""
+    if it.events is None or not it.events.writes:
+        return False
+    for p in parts:
+        if p.slice is not None:
+            start, step = (as_dim(p.slice.items[n]) for n in (0, 2))
+            if read_rows.are_elsewhere(it, tensor, p.at, start or 0, step if isinstance(step, int) else 1):
+                return True
+        elif isinstance(p.key, Tensor) and read_rows.are_further_on(it, tensor, p.at, p.key):
+            return True
+    return False
 
 
 def _has_tensor(bounds: Seq) -> bool:

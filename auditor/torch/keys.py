@@ -76,7 +76,7 @@ def is_chosen(key: Value | None) -> bool:
             return True
         alone = len(key.dim.terms) == 1
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
-        return key.dim.flexible and ("min" in made or (alone and "either" in made))
+        return key.dim.flexible and ("min" in made or (alone and "either" in made) or _has_a_floor(key.dim))
     return isinstance(key, Tensor) and not key.tags.isdisjoint(PICKED)
 
 
@@ -95,6 +95,14 @@ def is_reversed(key: Value | None) -> bool:
         return False
     step = key.pick.step if key.pick is not None and key.pick.what == "numbers" else None
     return FLIPPED in key.tags or (step is not None and step < 0)
+
+
+def _has_a_floor(d: dims.Dim) -> bool:
+    """Whether the first of several positions is another: `max(begin, 4)`."""
+    floors = [
+        b for a in (d.atoms if isinstance(d, dims.Poly) else ()) if a.made and a.made[0] == "max" for b in a.made[1:]
+    ]
+    return any(isinstance(b, int) and b > 0 for b in floors)
 
 
 def is_computed(key: Value | None) -> bool:

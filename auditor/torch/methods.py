@@ -26,7 +26,7 @@ from auditor.torch.tensors import unknown_tensor
 from auditor.values import Args, Const, Native, Seq, Unknown, Value
 
 _SAME = """
-abs absolute neg negative sign threshold dropout nan_to_num
+neg negative sign threshold dropout nan_to_num
 logical_not bitwise_not isnan isinf isfinite type_as sgn
 positive deg2rad diag_embed tanhshrink special_expit real imag conj angle
 """
@@ -48,11 +48,12 @@ hypot copysign rsub xlogy where_ __and__ __or__
 _SCATTER = "scatter index_fill index_copy slice_scatter select_scatter index_put"
 _ACCUMULATE = "scatter_add index_add scatter_reduce index_reduce"
 _REDUCE = """
-mean amax amin prod any all logsumexp nanmean
+mean prod any all logsumexp nanmean
 """
 
 OPS: dict[str, Op] = {
     **dict.fromkeys(_SAME.split(), elementwise.same),
+    **dict.fromkeys(("abs", "absolute"), elementwise.bent),
     **dict.fromkeys(_ACTIVATIONS.split(), elementwise.activated),
     **dict.fromkeys(_VIEWS.split(), conversions.view_of),
     **dict.fromkeys(_BROADCAST.split(), arithmetic.broadcasting),
@@ -108,7 +109,11 @@ OPS: dict[str, Op] = {
     "subtract": arithmetic.subtracted,
     "fmod": arithmetic.modulo,
     "where": arithmetic.where,
-    **dict.fromkeys(("max", "min", "median", "nanmedian"), reductions.extremum),
+    **dict.fromkeys(("median", "nanmedian"), reductions.extremum),
+    "max": reductions.bound(reductions.extremum, True),
+    "min": reductions.bound(reductions.extremum, False),
+    "amax": reductions.bound(reductions.reduction, True),
+    "amin": reductions.bound(reductions.reduction, False),
     "aminmax": reductions.extrema,
     "fake_quantize_per_tensor_affine": arithmetic.quantized,
     "argmax": reductions.argmax,

@@ -12,7 +12,7 @@ from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import present
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site, here
-from auditor.torch import layers
+from auditor.torch import layers, progressions
 from auditor.torch.modules import HOOKS, children
 from auditor.torch.tensors import size, unknown_tensor
 from auditor.values import (
@@ -29,6 +29,7 @@ from auditor.values import (
     Tensor,
     Unknown,
     Value,
+    as_dim,
     text_of,
 )
 from auditor.values.tags import LEARNED
@@ -144,13 +145,28 @@ def update_cache(
     values = given.items[1] if isinstance(given, Seq) and given.exact and len(given.items) == 2 else None
     if isinstance(values, Tensor) and values.shape is not None and len(values.shape) > 1:
         it.events.attended(site, dims.is_query(values.shape[-2]))
-        it.events.sees(values, site, masked=True)
+        for seen in given.items if isinstance(given, Seq) else ():
+            if isinstance(seen, Tensor):
+                it.events.sees(seen, site, masked=True)
     else:
         it.events.attended(site, False)
     if isinstance(cache, (Seq, Tensor)):
         tensors = Unknown("keys and values that a model is given without a cache are only read", places=cache.places)
         it.events.hidden_cache = tensors
     return given
+
+
+def positions(it: Interpreter, cache: Value | None, like: Tensor, site: Site | None) -> Tensor | None:
+    """Where a model that is not told takes its rows to stand: behind as many as a cache of the script says it has."""
+    cls = cache.cls if isinstance(cache, Instance) else None
+    length = class_lookup(cls, "get_seq_length")[0] if isinstance(cls, Class) else None
+    if it.events is None or not isinstance(length, Function) or like.shape is None or len(like.shape) < 2:
+        return None
+    try:
+        begin = as_dim(it.call(length, Args([cache or NONE]), site))
+    except RaiseSignal:
+        return None
+    return progressions.progression(Tensor((like.shape[-2],), "int64"), begin, 1) if begin is not None else None
 
 
 def _updated(it: Interpreter, cache: Value, like: Tensor, config: Unknown, site: Site) -> Value | None:
@@ -169,8 +185,12 @@ def _updated(it: Interpreter, cache: Value, like: Tensor, config: Unknown, site:
     at = Tensor((like.shape[-2],), "int64", tags=like.tags)
     layer = Unknown("which layer it is", "layer_idx", "int")
     more = Mapping({("str", "cache_position"): (Const("cache_position"), at)})
+    before = len(it.events.writes)
     try:
-        return it.call(update, Args([cache, rows, rows, layer, more]), site)
+        given = it.call(update, Args([cache, rows, rows, layer, more]), site)
+        if any(isinstance(w.slot, int) for w in it.events.writes[before:]):
+            it.call(update, Args([cache, rows, rows, layer, more]), site)  # so does the next layer
+        return given
     except RaiseSignal:
         it.events.hidden_cache = Unknown("its `update` raises when it is called as a model does", places=here(site))
         return None

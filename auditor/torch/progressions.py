@@ -1,4 +1,4 @@
-"""Whole numbers that go up by as much from row to row, and whether they say where the rows of a call stand.
+"""Whole numbers that go up by as much from row to row of a query, or along any axis.
 
 positions = torch.arange(rows) + begin        # begin, begin + 1, ...: right where the call begins there
 positions = torch.arange(rows) + end          # a step too far, by as many rows as the query has
@@ -111,7 +111,7 @@ def bounded(made: Tensor, t: Tensor, least: Value | None, most: Value | None) ->
             return progression(made, value, 0)
         if isinstance(value, int) or (isinstance(spare, int) and spare >= 0):
             continue
-        if isinstance(free, int) or isinstance(spare, int) or is_behind(value, _length(t)):
+        if isinstance(free, int) or dims.less(spare, 0) or is_behind(value, _length(t)):
             return progression(made, p.begin, None)
     return progression(made, p.begin, p.step)
 
@@ -122,6 +122,14 @@ def reversed_(made: Tensor, t: Tensor) -> Tensor:
     if p is None or p.step is None:
         return made
     return progression(made, dims.add(p.begin, dims.mul(p.step, dims.sub(_length(t), 1))), -p.step)
+
+
+def end(made: Tensor, t: Tensor, last: bool) -> Tensor:
+    """`made` is the largest, or the least, of the numbers of `t`."""
+    p = numbers(t)
+    if p is None or p.step is None or p.step < 0 or any(d != 1 for d in made.shape or ()):
+        return made
+    return progression(made, dims.add(p.begin, dims.mul(p.step, dims.sub(_length(t), 1))) if last else p.begin, 0)
 
 
 def sorted_(made: Tensor, t: Tensor, descending: bool) -> Tensor:
@@ -177,7 +185,20 @@ def moves_rows(t: Tensor, axis: int, index: Value | None, others: Iterable[Value
         return False
     if index.pick is not None and index.pick.what == "numbers":
         return index.pick.step != 1
-    return FLOORED in index.tags and not any(isinstance(o, Tensor) and WRAPS in o.tags for o in (index, *others))
+    made = {FLOORED, WRAPS} & frozenset().union(*(o.tags for o in (index, *others) if isinstance(o, Tensor)))
+    return len(made) == 1 and not made.isdisjoint(index.tags)
+
+
+def is_known(index: Value | None) -> bool:
+    """Whether an index has numbers for each row of the query, which are known."""
+    p = numbers(index)
+    return p is not None and dims.is_query(_length(index)) if index is not None else False
+
+
+def is_each(index: Value | None, length: Dim) -> bool:
+    """Whether an index has the number of each place along an axis, one after another."""
+    p = numbers(index)
+    return p is not None and p.begin == 0 and p.step == 1 and index is not None and _length(index) == length
 
 
 def is_table(t: Tensor) -> bool:

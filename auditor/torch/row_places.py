@@ -35,7 +35,7 @@ def is_behind(d: Dim, rows: Dim) -> bool:
 def _places(begin: Poly, rows: Dim) -> Iterator[Dim]:
     """Where a call may begin, by what goes into a number."""
     for atom in begin.atoms:
-        if atom.query and atom.made is None:
+        if (atom.query and atom.made is None) or atom.counted:
             continue
         whole = dims.symbol(atom)
         yield dims.sub(whole, rows)
@@ -78,6 +78,16 @@ def from_a_fixed_row(t: Tensor) -> bool:
     """Whether rows are counted from the same number in every call."""
     begins = [tag.begin for tag in t.tags if isinstance(tag, Begins)]
     return COUNTED in t.tags and all(not _but_rows(b) for b in begins)
+
+
+def hide_nothing(t: Tensor, keys: Iterable[Dim]) -> bool:
+    """Whether numbers of rows, held against those of all keys, hide none of them or the same ones in every call.
+
+    They are counted from the same number, from behind the last key, or down.
+    """
+    begins = [tag for tag in t.tags if isinstance(tag, Begins)]
+    behind = any(dims.less(b.begin, key) is False for b in begins for key in keys)
+    return from_a_fixed_row(t) or behind or any(b.step is not None and b.step < 0 for b in begins)
 
 
 def _but_rows(d: Dim) -> bool:

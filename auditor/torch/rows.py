@@ -16,7 +16,7 @@ from auditor import dims
 from auditor.dims import Dim, is_query
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, shapes, shared_positions
+from auditor.torch import positions, row_places, shapes, shared_positions
 from auditor.torch.masks import alike, coarse, scores_across
 from auditor.torch.shapes import Shape, normal
 from auditor.torch.tensors import tagged
@@ -112,8 +112,16 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     if counts and any(map(_of_keys, tensors)):
         made.tags = made.tags | {FIRST_KEYS}
     made.tags = made.tags - {MASK, LEARNED} | {JUDGED} if computed else made.tags - {LEARNED} | {MASK}
+    counted = [t for t in tensors if COUNTED in t.tags]
+    first = (
+        bool(counted)
+        and not any(map(_of_keys_ahead, tensors))
+        and _has_keys(made)
+        and any(row_places.hide_nothing(t, made.shape or ()) for t in counted)
+    )
     if SHARED in made.tags or not made.tags.isdisjoint(ROWWISE):
         made = shared_positions.compared(made, tensors)
+    made.tags = made.tags | {FIRST_KEYS} if first else made.tags
     return coarse(made) if FLOORED in made.tags else made
 
 
@@ -123,6 +131,18 @@ def _of_keys(t: Tensor) -> bool:
         return False
     long = [d for d in t.shape or () if d != 1]
     return len(long) == 1 and not is_query(long[0])
+
+
+def _of_keys_ahead(t: Tensor) -> bool:
+    """Whether a tensor numbers keys from another number than the first: less where the call begins, say."""
+    moves = t.pick is not None and t.pick.what == "numbers" and isinstance(t.pick.begin, dims.Poly)
+    return moves and not any(map(is_query, t.shape or ()))
+
+
+def _has_keys(made: Tensor) -> bool:
+    """Whether there are rows of the query along an axis, and along another as many keys as there are by now."""
+    shape = made.shape or ()
+    return any(map(is_query, shape)) and any(isinstance(d, dims.Poly) and d.flexible and not is_query(d) for d in shape)
 
 
 def _is_input(t: Tensor) -> bool:
@@ -259,7 +279,7 @@ def along_cache(it: Interpreter, t: Tensor, axes: Collection[int]) -> bool:
     Scores have the rows of the query beside these.
     """
     shape = t.shape or ()
-    if it.events is None or not (it.events.writes or it.events.unwritten):
+    if (not t.tags and t.base is None) or it.events is None or not (it.events.writes or it.events.unwritten):
         return False  # no state
     if any(map(is_query, shape)) or not positions.is_cache(t):
         return False
@@ -345,6 +365,21 @@ def flipped(made: Tensor, t: Tensor, axis: Value | None, site: Site | None) -> T
     goes_in = INPUT in made.tags or not made.dtype.startswith(_NUMBERS)
     if goes_in and any(is_query(t.shape[n]) for n in named_axes(t, axis) if t.shape is not None):
         made.tags = without(made.tags, FLIPPED) if FLIPPED in made.tags else made.tags | At.of(FLIPPED, site)
+    return made
+
+
+def crosses(t: Tensor, index: Tensor) -> bool:
+    """Whether each row of a tensor is indexed by as many numbers as the query has tokens: those behind it, too."""
+    if t.shape is None or index.shape is None or len(t.shape) != len(index.shape) or TOKENS not in index.tags:
+        return False
+    rows = [n for n, d in enumerate(index.shape) if is_query(d)]
+    return len(rows) == 2 and sum(map(is_query, t.shape)) == 1
+
+
+def turned(made: Tensor, site: Site | None) -> Tensor:
+    """Mark `made`, which was taken by numbers of rows in another order than theirs."""
+    if INPUT in made.tags or not made.dtype.startswith(_NUMBERS):
+        made.tags = made.tags | At.of(FLIPPED, site)
     return made
 
 

@@ -124,7 +124,8 @@ def _turns(t: Tensor) -> bool:
     """Whether a tensor that is `ONE` changes each row by its position; a slope for each key changes none of them."""
     last = t.shape[-1] if t.shape else 1
     keys = isinstance(last, dims.Poly) and last.flexible
-    return not t.dtype.startswith(NUMBERS) and (not keys or not t.tags.isdisjoint((LOOKED, TURNED)))
+    turns = COUNTED in t.tags or not t.dtype.startswith(NUMBERS)
+    return turns and (not keys or not t.tags.isdisjoint((LOOKED, TURNED)))
 
 
 def compared(made: Tensor, operands: Iterable[Value]) -> Tensor:
@@ -145,7 +146,11 @@ def meets(events: Events | None, made: Tensor, sources: Iterable[Value], site: S
 
 def stands_at(events: Events | None, made: Tensor, position: Value | None, site: Site | None) -> Tensor:
     """`made` has the rows of the query, and a model whose source is not read was told that they stand at a position."""
-    if events is None or site is None or not isinstance(position, Tensor) or position.tags.isdisjoint(ROWWISE):
+    if events is None or site is None or not isinstance(position, Tensor):
+        return made
+    if ALIKE in position.tags:
+        position = altered(position, tags=position.tags | {ONE})
+    if position.tags.isdisjoint(ROWWISE):
         return made
     events.shared.append((site, altered(position, tags=position.tags | {TURNED})))
     made.tags = made.tags | {SHARED}

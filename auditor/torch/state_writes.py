@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from auditor import dims
 from auditor.places import Site
-from auditor.torch import written_rows
+from auditor.torch import layer_slots, written_rows
 from auditor.torch.keys import (
     covers,
     in_one_place,
@@ -20,7 +20,7 @@ from auditor.torch.keys import (
     wraps_at,
 )
 from auditor.torch.rows import has_rows
-from auditor.values import Seq, Storage, Tensor, Value, as_dim, is_none
+from auditor.values import Const, Num, Seq, Storage, Tensor, Unknown, Value, as_dim, is_none
 from auditor.values.tags import COPY, MOVED, ONE_PLACE, WRAPS, sites
 
 
@@ -31,7 +31,8 @@ class Write:
     `unclear` says why nobody can tell which rows hold what after the write, `blended` why a row that is written
     would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
-    written became what they are, `span` where as many as the query has stand, `capacity` how many there is room for.
+    written became what they are, `span` where as many as the query has stand, `capacity` how many there is room for,
+    `slot` the layer that they belong to, and `beside` what else the key says.
     """
 
     storage: Storage
@@ -46,6 +47,8 @@ class Write:
     made: tuple[Site, ...] = ()
     span: written_rows.Span | None = None
     capacity: dims.Dim | None = None
+    slot: dims.Dim | None = None
+    beside: str = ""
 
 
 def write_at(
@@ -79,13 +82,17 @@ def write_at(
         unclear = "is written in the same rows by every call"
     if not unclear and symbolic and written_rows.clears(target, key, value):
         unclear = "is filled with the same in every call, also where earlier calls have written"
+    if not unclear and part and written_rows.in_other_order(key):
+        unclear = "is written in another order than that of the rows"
     narrow = _narrow(key, value) if part else ""
     spread = placed or (bool(narrow) and _takes_rows(target, key))
     if placed and symbolic:
         narrow = "is written at one position, whatever the length of the query"
     made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
-    span, room = written_rows.span(key, slices), written_rows.capacity(target, value)
-    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room)
+    span, slot = written_rows.span(key, slices), layer_slots.slot(target, key) if part else None
+    beside = layer_slots.beside(target, key) if slot is not None else ""
+    room = written_rows.capacity(target, value)
+    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, slot, beside)
 
 
 def _stays(key: Value | None, slices: written_rows.Slices) -> bool:
@@ -124,15 +131,32 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
         return "is written at one position by all rows of the query"
     if key is not None and is_reversed(key):
         return "is written at positions that are in reverse"
-    unread = unread_part(key)
-    if unread is not None:
-        return f"is written at a position that is not known: {unread.reason}"
+    place = unread_part(key)
+    if place is not None:
+        return f"is written at a position that is not known: {place.reason}"
+    parts = key.items if isinstance(key, Seq) and key.kind == "tuple" else [key]
+    if isinstance(value, (Const, Num)) and (whole or any(map(_from_the_first, parts))):
+        return "is filled with a number by every call"
     if not isinstance(value, Tensor) or whole:
         return ""
     assert target.base is not None
     if value.base is target.base or (COPY in value.tags and target.base.tag in value.tags):
         return "is written in part from itself"
     return ""
+
+
+def unread_value(value: Value | None) -> Unknown | None:
+    """Why what is written is not known; a number, or what a file holds, is known well enough."""
+    found = value.reason if isinstance(value, Tensor) and value.shape is None else value
+    return found if isinstance(found, Unknown) and found.kind not in ("int", "float", "bool", "data") else None
+
+
+def _from_the_first(part: Value | None) -> bool:
+    """Whether a part of a key has rows from the first on, up to one that differs between calls."""
+    if not isinstance(part, Seq) or part.kind != "slice":
+        return False
+    stop = as_dim(part.items[1])
+    return as_dim(part.items[0]) in (None, 0) and isinstance(stop, dims.Poly) and stop.flexible
 
 
 def _narrow(key: Value | None, value: Value | None) -> str:

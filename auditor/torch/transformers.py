@@ -29,6 +29,7 @@ from auditor.values import (
     Unknown,
     Value,
     is_given,
+    is_none,
     text_of,
 )
 
@@ -107,6 +108,8 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
         it.events.layers = True
         told = args.get(3, "position_ids")
         at = told if isinstance(told, Tensor) else args.kw.get("cache_position")
+        if at is None or is_none(at):
+            at = model_parts.positions(it, args.kw.get("past_key_values"), hidden, site)
         hidden = shared_positions.stands_at(it.events, hidden, at, site)
         mask = args.get(2, "attention_mask")
         hidden = rows.blended(hidden, site, rows.has_rows(hidden) and _shows_all(mask))

@@ -36,6 +36,11 @@ class Span:
     begin: Dim
     end: Dim
 
+    def ends_at(self, length: Dim) -> bool:
+        """Whether as many rows as a length says end with these."""
+        rows = dims.sub(self.end, self.begin)
+        return any(dims.add(begin, rows) == length for begin in dims.options(self.begin))
+
     def missing_of(self, length: Dim) -> str:
         """What is wrong with what attention sees of a state up to a length: none of these rows, or some of them."""
         short, since = dims.sub(self.end, length), dims.sub(length, self.begin)
@@ -61,12 +66,15 @@ def window(length: Dim, held: Sequence[Dim]) -> str:
     A fixed number of rows ends with those of the query, or where it began: either way rows of the query see others than
     they would one by one. A mask that hides what is out of a window is no part: the state is seen as a whole.
     """
-    if isinstance(length, int):
-        return "" if length in held else f"attention sees {_rows(length)} of a cache, however many it holds"
-    chosen = any(a.made is not None and a.made[0] in ("max", "min") for a in length.atoms)
-    return (
-        "attention sees the rows of a cache from one on that a bound chooses" if chosen and not length.remainder else ""
-    )
+    if not isinstance(length, int) or length in held:
+        return ""
+    return f"attention sees {_rows(length)} of a cache, however many it holds"
+
+
+def in_other_order(key: Value | None) -> bool:
+    """Whether numbers that do not go up one by one say where rows of the query are written."""
+    found = [(progressions.numbers(p), p) for p in _parts(key) if isinstance(p, Tensor) and p.pick is not None]
+    return any(at is not None and at.step != 1 and progressions.is_known(p) for at, p in found)
 
 
 def span(key: Value | None, slices: Slices) -> Span | None:
@@ -93,6 +101,8 @@ def too_few(slices: Slices) -> str:
         if dims.is_query(rows):
             start, stop = (as_dim(b) for b in part.items[:2])
             length = dims.sub(stop, start) if start is not None and stop is not None else None
+            if length is not None and length == dims.neg(rows):
+                return f"no rows of a state take the `{rows}` rows of the query: a slice ends before it begins"
             if isinstance(length, int) and length >= 0:
                 return f"{_rows(length)} of a state take the `{rows}` rows of the query"
     return ""

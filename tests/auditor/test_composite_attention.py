@@ -51,6 +51,7 @@ WRONG = {
     "the last one": "position_ids[:, -1:]",
     "the last one for all": "position_ids[:, -1:].expand(-1, rows)",
     "the first of the query for all": "position_ids.narrow(1, start, 1).expand(-1, rows)",
+    "filled with one number": "torch.zeros(1, rows, dtype=torch.int32)",
     "filled with the last": "torch.full((1, rows), end - 1)",
     "less the first of the call": "position_ids[:, start:] - position_ids[:, start : start + 1]",
     "less where the call begins": "position_ids[:, start:] - start",
@@ -139,3 +140,27 @@ def test_tokens_in_other_places(tmp_path: Path, code: str) -> None:
 def test_flips_that_leave_the_rows(tmp_path: Path, code: str) -> None:
     text = mutate(EXPORTER, ("        x = self.norm(x)\n", f"        x = self.norm({code})\n"))
     assert judged(tmp_path, text).verdict is Verdict.ELIGIBLE
+
+
+KINDS = ("def export(args):\n", "class Other(Model):\n    pass\n\n\ndef export(args):\n")
+ONE_OF_TWO = ("    model = Model().eval()\n", "    model = {'a': Model, 'b': Other}[open('kind').read()]().eval()\n")
+SETTING = {
+    "each layer": "for layer in model.layers:\n        layer.sdpa.is_causal = False",
+    "each part of a kind": (
+        "for part in model.modules():\n        if isinstance(part, SDPA):\n            part.is_causal = False"
+    ),
+    "each part of a name": (
+        "for name, part in model.named_modules():\n        if name.endswith('sdpa'):\n"
+        "            part.is_causal = False"
+    ),
+    "by a file": "model.layers[0].sdpa.is_causal = open('causal').read() == 'yes'",
+}
+
+
+@pytest.mark.parametrize("name", sorted(SETTING))
+@pytest.mark.parametrize("edits", [(), (KINDS, ONE_OF_TWO)], ids=["one", "one of two"])
+def test_attention_that_may_not_be_causal(tmp_path: Path, edits: tuple[tuple[str, str], ...], name: str) -> None:
+    script = mutate(layer(), *edits)
+    assert judged(tmp_path, script).verdict is Verdict.ELIGIBLE
+    text = mutate(script, ("    tokens = 1 if args.static", f"    {SETTING[name]}\n    tokens = 1 if args.static"))
+    assert judged(tmp_path, text).verdict is Verdict.UNRESOLVED

@@ -31,6 +31,13 @@ TO_THE_MODEL = {
     "a forward of its class by setattr": (
         'whole = type(model).forward\n    setattr(type(model), "forward", lambda self, *a: whole(self, *a)[:, -1:])'
     ),
+    "no head": "model.head = nn.Identity()",
+    "no head, in a function": "def bare(m):\n        m.head = nn.Identity()\n\n    bare(model)",
+    "no head, in a loop": "for m in [model]:\n        m.head = nn.Identity()",
+    "a hook on each part": (
+        "for name, m in model.named_modules():\n        if name == 'norm':\n"
+        "            m.register_forward_hook(lambda m, a, out: out[:, -1:])"
+    ),
     "a subclass of its class": (
         "class Last(type(model)):\n        def forward(self, *a, **k):\n"
         "            return super().forward(*a, **k)[:, -1:]\n\n    model.__class__ = Last"

@@ -80,15 +80,14 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
     "int of a dimension that is fixed": into("x = x.view(batch, rows, int(x.shape[-1]))"),
     "math.sqrt of the width of a head": into("x = x / math.sqrt(q.shape[-1])"),
     "int of the length of the cache": into("room = int(self.keyCache.shape[2])\nassert room > 0"),
-    "a length as it is": into("x = x + torch.zeros(1, rows, 1) + torch.arange(rows)[None, :, None]"),
+    "a length as it is": into("x = x + torch.zeros(1, rows, 1) + torch.arange(end - rows, end)[None, :, None]"),
     "math.prod": into("x = x.view(1, math.prod(x.shape[:2]), HIDDEN)"),
     "a number of the module": (
         *into("x = x * self.scale.item()"),
         ("        self.head =", "        self.scale = torch.ones(1)\n        self.head ="),
     ),
     "a loop over a fixed axis": into(
-        "halves = x.view(rows, 2, HIDDEN // 2).transpose(0, 1)\n"
-        "x = torch.stack([part for part in halves], 1).view(1, rows, HIDDEN)"
+        "x = torch.stack([part for part in x.view(rows, 2, HIDDEN // 2).unbind(1)], -1).view(1, rows, HIDDEN)"
     ),
     "split of a fixed axis": into("x = torch.cat(x.split(8, dim=-1), -1)"),
     "scripted": (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing, progressions, recurrences, rows, shapes, shared_positions
+from auditor.torch import placing, positions, progressions, recurrences, rows, shapes, shared_positions
 from auditor.torch.ops.op import first
 from auditor.torch.ops.products import is_parameter, matmul
 from auditor.torch.shapes import Shape
@@ -154,6 +154,7 @@ def _bounded(it: Interpreter, args: Args, least: Value | None, most: Value | Non
     t = args.get(0, "input")
     if isinstance(t, Tensor) and t.pick is not None:
         made = progressions.bounded(made, t, least, most)
+    made = positions.looked_up(made)
     return tagged(made, CHOSEN) if is_given(most) and made.dtype.startswith(("int", "uint")) else made
 
 

@@ -114,7 +114,13 @@ def arange(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def linspace(it: Interpreter, args: Args, site: Site | None) -> Value:
     steps = size(args.get(2, "steps", "num") or NONE)
-    return Tensor((steps,), "float32", places=here(site)) if steps is not None else unknown_tensor("linspace()", site)
+    if steps is None:
+        return unknown_tensor("linspace()", site)
+    made = Tensor((steps,), "float32", places=here(site))
+    start, end = (size(args.get(n, name) or NONE) for n, name in enumerate(("start", "end")))
+    if start is not None and end is not None and dims.sub(end, start) == dims.sub(steps, 1):
+        return progressions.progression(made, start, 1)
+    return made
 
 
 def eye(it: Interpreter, args: Args, site: Site | None) -> Value:

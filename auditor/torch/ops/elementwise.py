@@ -8,7 +8,7 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import progressions, recurrences, rows, shapes
+from auditor.torch import positions, progressions, recurrences, rows, shapes
 from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
@@ -27,7 +27,12 @@ def same(it: Interpreter, args: Args, site: Site | None) -> Tensor:
 
 def activated(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     """A function of each value, by which none stays as it was."""
-    return recurrences.computed(it, same(it, args, site))
+    return recurrences.computed(it, bent(it, args, site))
+
+
+def bent(it: Interpreter, args: Args, site: Site | None) -> Tensor:
+    """A function of each value that is no line: a distance to the first row says more than one to another, then."""
+    return positions.looked_up(same(it, args, site))
 
 
 def turned(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -11,13 +11,13 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows, shapes, shared_positions, vectors
+from auditor.torch import progressions, read_rows, rows, shapes, shared_positions, vectors
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import is_layer
 from auditor.torch.tensors import as_tensor, result, size, sizes, tagged, unknown_tensor
 from auditor.values import NONE, Args, Const, Tensor, Value, each_once
-from auditor.values.tags import GROWN, MOVED, SHARED, WRAPS
+from auditor.values.tags import FROM, GROWN, MOVED, SHARED, WRAPS
 
 
 def cat(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -50,10 +50,18 @@ def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], 
     total = reduce(dims.add, lengths)
     made = result(shapes.broadcast([shapes.replace(s, axis, total) for s in given]), *tensors)
     made.tags = made.tags | _moved(tensors, axis, made.shape)
+    if len(tensors) > 1 and dims.is_query(lengths[0]) and _new_first(lengths, tensors):
+        made.tags = made.tags | {MOVED}
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, tensors, site)
     made = vectors.joined(rows.joined(made, lengths, site), tensors)
     return rows.spread_out(rows.other(it, made, len(tensors) > 1 and dims.depends_on_query(total), site), *tensors)
+
+
+def _new_first(lengths: Sequence[Dim], parts: Sequence[Tensor]) -> bool:
+    """Whether as many rows as the query has stand in front of those of a cache."""
+    behind = [t for d, t in zip(lengths, parts, strict=True) if isinstance(d, dims.Poly) and not dims.is_query(d)]
+    return any(tag.startswith(FROM) for t in behind for tag in t.handed_on)
 
 
 def _moved(parts: Sequence[Tensor], axis: int, whole: Shape | None) -> frozenset[str]:
@@ -124,4 +132,8 @@ def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
         made = rows.joined(made, [before, t.shape[axis]], site)
         made = rows.joined(made, [before, dims.add(t.shape[axis], behind)], site)
     moved = any(dims.depends_on_query(t.shape[axis]) and (before, behind) != (0, 0) for axis, before, behind in sides)
+    if any(before != 0 and read_rows.has_rows(it, t, axis) for axis, before, _ in sides):
+        made = tagged(made, MOVED)
+    if t.pick is not None:
+        made = progressions.disordered(made, t)
     return rows.spread_out(rows.other(it, made, moved, site), t)

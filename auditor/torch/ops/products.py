@@ -10,8 +10,8 @@ from auditor.torch import positions, recurrences, rows, shapes, shared_positions
 from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Seq, Tensor, Value, is_given, merge_places, text_of
-from auditor.values.tags import LEARNED, SCORES, SHARED, STANDING, TOKENS
+from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given, merge_places, text_of
+from auditor.values.tags import LEARNED, MOVED, SCORES, SHARED, STANDING, TOKENS
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -22,10 +22,14 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = rows.multiplied(made, a, b, site)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
-    if it.events is not None and site is not None and not rows.is_part(a):
-        it.events.multiplies(b, site)
-        if not isinstance(b.shape[-2:][0], int):
+    if it.events is not None and site is not None:
+        if not rows.is_part(a):
+            it.events.multiplies(b, site)
+        if not isinstance(b.shape[-2:][0], int) and not rows.is_part(a):
             it.events.sees(b, site, masked=True)
+        elif MOVED in b.tags and isinstance(b.shape[-1], dims.Poly):
+            keys = altered(b, shape=(*b.shape[:-2], *reversed(b.shape[-2:])))
+            it.events.sees(keys, site, masked=True)
     return recurrences.computed(it, rows.leaked(it, made, a, b, site))
 
 

@@ -6,9 +6,9 @@ from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, rows, shapes
+from auditor.torch import positions, progressions, read_rows, rows, shapes
 from auditor.torch.ops.arithmetic import combine
-from auditor.torch.ops.op import first
+from auditor.torch.ops.op import Op, first
 from auditor.torch.pairs import named_pair
 from auditor.torch.tensors import as_tensor, dtype_of, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given, merge_places
@@ -16,22 +16,22 @@ from auditor.values.tags import ARGMAX
 
 
 def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return _reduced(it, first(args), _axes(args), _keeps(args), site)
+    return _pooled(it, args, site)
 
 
 def norm(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`norm(p, dim, keepdim)`: the kind of norm stands before the axes."""
-    return _reduced(it, first(args), _axes(args, 2), _keeps(args, 3), site)
+    return _pooled(it, args, site, 2, 3)
 
 
 def deviation(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`std(dim, correction, keepdim)` and `var`."""
-    return _reduced(it, first(args), _axes(args), _keeps(args, 3), site)
+    return _pooled(it, args, site, keep=3)
 
 
 def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A sum; of conditions it is how many hold."""
-    made = _reduced(it, first(args), _axes(args), _keeps(args), site)
+    made = _pooled(it, args, site)
     return altered(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
 
 
@@ -40,16 +40,27 @@ def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(args.pos) > 1 and isinstance(args.pos[1], Tensor):
         return combine(it, args.pos, site)
     axes = _axes(args)
-    made = _reduced(it, first(args), axes, _keeps(args), site)
+    made = _pooled(it, args, site)
     if axes is None:
         return made
     at = altered(made, dtype="int64", places=merge_places(here(site), made.places))
     return named_pair(made, tagged(at, ARGMAX), ("values", "indices"))
 
 
+def bound(op: Op, last: bool) -> Op:
+    """`max` and `min`: the last, or the first, of numbers that go up."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        made = op(it, args, site)
+        several = len(args.pos) > 1 and isinstance(args.pos[1], Tensor)
+        return progressions.end(made, first(args), last) if isinstance(made, Tensor) and not several else made
+
+    return run
+
+
 def extrema(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`aminmax`: the least and the largest value."""
-    made = _reduced(it, first(args), _axes(args), _keeps(args), site)
+    made = _pooled(it, args, site)
     return named_pair(made, made, ("min", "max"))
 
 
@@ -85,6 +96,16 @@ def _reduced(it: Interpreter, t: Tensor, axes: list[int] | None, keep: bool, sit
         made.cuts = (*made.cuts, site)
     made = positions.counted(made, t)
     return rows.pooled(it, made, t, gone, site)
+
+
+def _pooled(it: Interpreter, args: Args, site: Site | None, position: int = 1, keep: int = 2) -> Tensor:
+    """A reduction; over rows of a cache it takes in those of the whole query, whichever of these it goes into."""
+    t, axes = first(args), _axes(args, position)
+    made = _reduced(it, t, axes, _keeps(args, keep), site)
+    if it.events is None or not it.events.writes or t.shape is None:
+        return made
+    over = [shapes.normal(a, len(t.shape)) for a in (range(len(t.shape)) if axes is None else axes) if a < 10**6]
+    return rows.blended(made, site, any(read_rows.has_rows(it, t, a) for a in over) and not rows.has_rows(t))
 
 
 def _axes(args: Args, position: int = 1) -> list[int] | None:

@@ -9,7 +9,7 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, rows, shapes, vectors
+from auditor.torch import positions, progressions, read_rows, rows, shapes, vectors
 from auditor.torch.keys import at_begin, in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.ops.op import first
@@ -33,7 +33,10 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
     key = _slice(args.get(2, "start"), length)
     if made.base is not None and in_one_place(key):
         made = positions.first_of_all(tagged(made, ONE_PLACE), t, at_begin(key))
-    made = progressions.cut(made, t, axis, size(args.get(2, "start") or NONE))
+    start = size(args.get(2, "start") or NONE)
+    made = progressions.cut(made, t, axis, start)
+    if start is not None and read_rows.are_elsewhere(it, t, axis, start):
+        made = tagged(made, MOVED)
     if it.events is not None and site is not None:
         it.events.reads(t, args.get(2, "start"), length, site)
     if length == 1 != t.shape[axis]:
@@ -75,7 +78,16 @@ def index_select(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = _in_order(made, t, axis, index)
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(count) and site is not None:
         made.cuts = (*made.cuts, site)
-    return rows.along(it, made, t, Const(axis), site=site)
+    return _by_numbers(it, made, t, axis, index, site)
+
+
+def _by_numbers(it: Interpreter, made: Tensor, t: Tensor, axis: int, index: Tensor, site: Site | None) -> Tensor:
+    """`made`, taken by numbers along an axis: rows of the query are where they were only by their own."""
+    assert t.shape is not None
+    if progressions.is_each(index, t.shape[axis]):
+        return made
+    made = rows.along(it, made, t, Const(axis), site=site)
+    return rows.turned(made, site) if dims.is_query(t.shape[axis]) and progressions.is_known(index) else made
 
 
 def _in_order(made: Tensor, t: Tensor, axis: int | None, index: Tensor) -> Tensor:
@@ -92,6 +104,8 @@ def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = progressions.picked(positions.looked_up(result(index.shape, t, index)), t, index)
     made = _in_order(made, t, integer(args.get(1, "dim")), index)
     made.dtype = t.dtype
+    if rows.crosses(t, index):
+        made = rows.blended(made, site)
     if t.shape is not None and any(
         dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)
     ):

@@ -126,6 +126,8 @@ def _written_at(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     parts = [a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, Tensor)]
     made = rows.spread_out(result(t.shape, t, *parts), *parts)
     made.tags = made.tags - UNMASKED
+    if any(rows.crosses(t, p) for p in parts):
+        made = rows.blended(made, site)
     if t.data is not None:
         made = _on_constants(made, t, parts, site)
     axis = next((a for a in (*args.pos[1:3], args.kw.get("dim")) if isinstance(a, Const)), None)
@@ -166,6 +168,7 @@ _TAKEN: dict[Op, Callable[[Args], _Taken]] = {
     creation.like: lambda args: (None, Const(0), ""),  # `zero_` and `fill_`
     copy_shape: lambda args: (None, args.pos[1] if len(args.pos) > 1 else None, ""),
     elementwise.masked: lambda args: (args.get(1, "mask"), None, ""),
+    creation.like: lambda args: (None, args.get(1, "value") or Const(0), ""),
     **dict.fromkeys(
         (added, between, broadcasting, clamped, clamped_between, multiplied, product_added, scaled, subtracted),
         lambda args: (None, first(args), ""),
