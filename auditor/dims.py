@@ -125,6 +125,11 @@ def _terms(d: Dim) -> tuple[tuple[Monomial, int], ...]:
     return d.terms if isinstance(d, Poly) else ((_EMPTY, d),)
 
 
+def counts_from(d: Dim, whole: Dim) -> bool:
+    """Whether a dimension is `whole`, and something else more or less."""
+    return set(_terms(whole)) <= set(_terms(d))
+
+
 def add(a: Dim, b: Dim) -> Dim:
     """`a + b`, an integer where all symbols cancel, as is the result of every operation here."""
     if isinstance(a, int) and isinstance(b, int):

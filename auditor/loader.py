@@ -8,7 +8,7 @@ outside is it journaled and undone with the run.
 from __future__ import annotations
 
 from collections.abc import Mapping as AbcMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from auditor.checkpoints import Checkpoints
@@ -19,7 +19,7 @@ from auditor.keeping import Keeper
 from auditor.modules import ModuleSource, SyntaxProblem, index
 from auditor.places import Site
 from auditor.sources import SourceFile, Sources, Unreadable
-from auditor.values import Args, Const, Env, External, Module, Unknown, Value
+from auditor.values import Args, Const, Env, External, Module, NativeClass, Unknown, Value
 
 FILE_PREFIX = "/@/"
 _INSIDE = frozenset(f"torch.nn.functional.{n}" for n in ("linear", "embedding", "layer_norm", "rms_norm", "conv1d"))
@@ -51,6 +51,7 @@ class Loader:
     modules: dict[str, Module] = field(default_factory=dict)
     indexed: dict[str, ModuleSource] = field(default_factory=dict)
     externals: dict[tuple[str, tuple[Site, ...]], External] = field(default_factory=dict)
+    causal: dict[str, Value] = field(default_factory=dict)
     literals: dict[int, Value] = field(default_factory=dict)
     main: Module | None = None
     argv: Value | None = None
@@ -197,11 +198,20 @@ class Loader:
         if known is not None:
             return known
         if dotted.startswith("transformers.") and dotted.endswith(("ForCausalLM", "LMHeadModel")):
-            return self.natives["transformers.AutoModelForCausalLM"]
+            return self._causal(dotted.rpartition(".")[2])
         found = self.externals.get((dotted, places))
         if found is None:
             found = self.externals[dotted, places] = External(dotted, places=places)
         return found
+
+    def _causal(self, name: str) -> Value:
+        """A class of models for text: what is known of all of them, under its own name."""
+        known = self.natives.get(f"transformers.{name}") or self.causal.get(name)
+        if known is None:
+            auto = self.natives["transformers.AutoModelForCausalLM"]
+            assert isinstance(auto, NativeClass)
+            known = self.causal[name] = replace(auto, name=f"transformers.{name}")
+        return known
 
     def replaced(self) -> bool:
         """Whether the script has replaced something of a library without sources, or its command line."""

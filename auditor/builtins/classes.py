@@ -86,6 +86,8 @@ def _descriptor(kind: str) -> Callable[[Interpreter, Args, Site | None], Value]:
         f = args.pos[0]
         if isinstance(f, Function):
             f.kind = kind
+            setter = args.get(1, "fset")
+            f.setter = setter if kind == "property" and isinstance(setter, Function) else f.setter
         return f
 
     return decorate

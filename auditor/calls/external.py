@@ -10,7 +10,7 @@ from auditor.interpreter import Interpreter
 from auditor.loader import GIVEN_SHAPES
 from auditor.places import Site, here
 from auditor.torch.modules import find_module, kept_module, unknown_module
-from auditor.values import Args, External, ExternalObject, Unknown, Value, merge_flags
+from auditor.values import Args, Bound, External, ExternalObject, Function, Unknown, Value, merge_flags
 
 
 def call_external(it: Interpreter, function: External, args: Args, site: Site | None) -> Value:
@@ -22,7 +22,7 @@ def call_external(it: Interpreter, function: External, args: Args, site: Site | 
         return it.call(known, args, site)
     if dotted in loader.keeps_module or "*." + dotted.rsplit(".", 1)[-1] in loader.keeps_module:
         module = kept_module(args) or unknown_module(args)
-        if module is not None:
+        if module is not None and not isinstance(args.kw.get("backend"), (Function, Bound)):
             return module
     last = dotted.rsplit(".", 1)[-1]
     top = dotted.split(".")[0]

@@ -10,6 +10,7 @@ from auditor.frameworks.torch_export import Program
 from auditor.graph_facts.compute import compute
 from auditor.graph_facts.declaration import Declaration, Declared, Dimension, names_given, names_of
 from auditor.graph_facts.evidence import why
+from auditor.graph_facts.query import is_hint
 from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
 from auditor.places import Site
@@ -134,4 +135,7 @@ def declared_inputs(p: Program) -> list[Declared]:
 
 
 def _label(v: Value) -> str:
+    """The name of a dimension; `Dim.AUTO` is another one at each axis."""
+    if is_hint(v):
+        return ""
     return text_of(v.attrs["name"]) or "" if isinstance(v, Instance) and "name" in v.attrs else ""

@@ -106,8 +106,8 @@ def _logits_of(
         cause = value.reason or Unknown("the shape of the output is not known", places=value.places)
         reason, where = why(cause, d.site)
         return _by_name(d) or Fact.unknown(reason, *where, flags=flags)
-    if not value.shape:
-        return Fact(Logits.NONE, places, flags=flags)
+    if not value.shape or (value.shape[-1] == query_dim() and all(d == 1 for d in value.shape[:-1])):
+        return Fact(Logits.NONE, places, flags=flags)  # one number, or one for each row
     value = replace(value, shape=_channels_last(value.shape))
     assert value.shape is not None
     split = sum(bool(set(words(n)) & LOGIT_NAMES) for n in d.output_names or ()) > 1  # the vocabulary in parts

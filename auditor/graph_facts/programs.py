@@ -63,7 +63,7 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
 
 def _same_dimension(a: Dimension, b: Dimension) -> bool:
     """Whether two axes have one length: by one dimension, or by two of `torch.export` with one name."""
-    return a.source is b.source or (a.label == b.label != "" and not is_hint(a.source))
+    return not is_hint(a.source) and (a.source is b.source or a.label == b.label != "")
 
 
 def _example(d: Declaration, inputs: Sequence[Input]) -> dict[dims.Atom, int] | None:

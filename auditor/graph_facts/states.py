@@ -75,6 +75,17 @@ def unread_holder(d: Declaration, q: Declared | None) -> Unknown | None:
     return Unknown(f"whether the module keeps states in its buffers is not known: {reason}", places=module.places)
 
 
+def names_nothing(d: Declaration) -> bool:
+    """Whether neither states nor inputs nor outputs are named: what the module holds and writes are its states."""
+    return d.state_names is None and d.input_names is None and d.output_names is None
+
+
+def not_followed(d: Declaration, cause: Unknown) -> Fact[tuple[State, ...]]:
+    """The states of a module that was not followed: those that it has by now are not known."""
+    reason, places = why(cause, d.site)
+    return Fact.unknown(f"the states of a module that was not followed: {reason}", *places)
+
+
 def states_fact(
     d: Declaration,
     bound: dict[str, str],
@@ -107,6 +118,8 @@ def states_fact(
     if names is None:
         names = tuple(n for n, s in written.items() if s.role in ("input", "buffer") and not _comes_out(d, n))
         by_input = {n: n for n in names}
+        if not names and outcome.reason is not None and may_hold_state(d.module):
+            return not_followed(d, outcome.reason)
     declared = {i.name: i for i in d.inputs}
     states = []
     for name in names:
@@ -117,9 +130,14 @@ def states_fact(
     bound_to = [declared[i] for i in (*by_input.values(), *recurrent) if i in declared]
     known = {i.parameter or i.name for i in bound_to} | {s for n in names for s in (n, _buffer(n))}
     lasting = _LASTING if d.core_ml and d.traced is not None else _WRITABLE  # Core ML keeps no input that is traced
-    undeclared = [s for n, s in written.items() if n not in known and s.role in lasting and not _comes_out(d, n)]
+    left_out = {n for n, s in written.items() if s.role == "attribute" and lasting is _LASTING}
+    undeclared = [
+        s
+        for n, s in written.items()
+        if (n not in known or n in left_out) and s.role in lasting and not _comes_out(d, n)
+    ]
     left = [n for n in names if n not in by_input and n not in written and _buffer(n) not in written]
-    if len(undeclared) > len(left):
+    if len(undeclared) > len(left) or left_out:
         states += [_undeclared(d, s, outcome) for s in undeclared]
     states += through_outputs(d, outcome, {*by_input.values(), *recurrent}, placeless)
     for n, role in recurrent.items():
@@ -167,11 +185,13 @@ def _undeclared(d: Declaration, storage: Storage, outcome: Outcome) -> State:
     write = next(w for w in outcome.events.writes if w.storage is storage or w.storage.name == storage.name)
     role = role_by_name(storage.name)
     role = Role.UNKNOWN if role.is_kv else role
+    plain = storage.role == "attribute" and d.core_ml and d.traced is not None
+    what = "no registered buffer, of which alone Core ML makes a state" if plain else "no declared state"
     return State(
         storage.name,
         role,
         (d.site.place("export call"), write.site.place()),
-        f"`{storage.name}` {write.unclear or 'is written'} and is no declared state",
+        f"`{storage.name}` {write.unclear or 'is written'} and is {what}",
     )
 
 

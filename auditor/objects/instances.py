@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.interpreter import Interpreter
+from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import union
 from auditor.objects.classes import METACLASS
 from auditor.objects.inheritance import class_lookup, fields_of, mro, unread_base
@@ -37,8 +37,13 @@ def _made(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | No
         obj.taint = Unknown(f"`__new__` of `{cls.name}` is not evaluated", places=here(site))
     else:
         obj.taint = next((c for c in mro(cls) if isinstance(c, Unknown) and c.name == METACLASS), None)
-    if isinstance(cls, Class) and cls.dataclass_fields and "__init__" not in cls.env.names:
-        _fill_fields(it, obj, cls, args, site)
+    filled = _filled_by(cls)
+    if filled is not None:
+        _fill_fields(it, obj, filled, args, site)
+        for name in list(obj.attrs) if filled is not cls else ():
+            found = class_lookup(cls, name)[0]
+            if isinstance(found, Function) and found.kind == "property":
+                it.set(obj, name, obj.attrs.pop(name), site)
         post, _ = class_lookup(cls, "__post_init__")
         if post is not None:
             it.call(post, Args([obj]), site)
@@ -51,6 +56,16 @@ def _made(it: Interpreter, cls: Class | NativeClass, args: Args, site: Site | No
         if base is not None and not isinstance(base, NativeClass):
             obj.payload = args
     return obj
+
+
+def _filled_by(cls: Class | NativeClass) -> Class | None:
+    """The class whose generated `__init__` runs: that of a base, where a class that derives from it has none."""
+    for c in mro(cls):
+        if not isinstance(c, Class) or "__init__" in c.env.names:
+            return None
+        if c.dataclass_fields:
+            return c
+    return None
 
 
 def _decides_rows(name: str) -> bool:
@@ -66,6 +81,9 @@ def _decides_rows(name: str) -> bool:
 def _fill_fields(it: Interpreter, obj: Instance, cls: Class, args: Args, site: Site | None) -> None:
     fields = fields_of(cls)
     positional = list(args.pos)
+    if not fields.keys() >= args.kw.keys() and args.more is None and all(isinstance(c, Class) for c in mro(cls)):
+        extra = sorted(args.kw.keys() - fields.keys())
+        raise RaiseSignal("TypeError", Unknown(f"`{cls.name}` has no field `{extra[0]}`", places=here(site)))
     for name, default in fields.items():
         open_ = args.more is not None and not positional and name not in args.kw and _decides_rows(name)
         spec = default.payload if isinstance(default, Instance) and isinstance(default.payload, Args) else None

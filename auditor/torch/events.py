@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from auditor import dims
+from auditor.dims import Dim
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch import recurrences, shared_positions, tracing, written_rows
+from auditor.torch import recurrences, shapes, shared_positions, tracing, written_rows
+from auditor.torch.keys import is_length
+from auditor.torch.positions import is_cache
 from auditor.torch.rows import root
 from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import Write, unread_value, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
-from auditor.values.tags import BLENDED, COPY, FLIPPED, FROM, MIXED, MOVED
+from auditor.values.tags import BLENDED, COPY, FLIPPED, FROM, LEARNED, MIXED, MOVED
 
 
 @dataclass(slots=True)
@@ -33,7 +36,8 @@ class Events:
     `row_axes` those whose rows lie along a known axis. `shared` is where single numbers met all rows of the query, and
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
     may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
-    has computed anew from what they held, `copied` those by their tags of which it has written a copy.
+    has computed anew from what they held, `copied` those by their tags of which it has written a copy. `seen` says by
+    tag where attention has seen a cache that was not written yet, and how many rows of it.
     """
 
     example: Example | None = None
@@ -57,6 +61,7 @@ class Events:
     held: list[Shape] = field(default_factory=list)
     unwritten: dict[str, Shape] = field(default_factory=dict)
     renewed: dict[str, Site] = field(default_factory=dict)
+    seen: dict[str, tuple[Site, Dim]] = field(default_factory=dict)
     copied: dict[str, Site] = field(default_factory=dict)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
@@ -73,6 +78,14 @@ class Events:
         if site is not None:
             self.baked.append((site, f"{what} makes a constant of {tracing.told(value)} when the model is traced"))
         return tracing.constant(value, site, what)
+
+    def meets(self, a: Shape, b: Shape, site: Site) -> None:
+        """As many rows as the query are combined with a fixed number of rows: that works for this number only."""
+        for x, y in zip(reversed(a), reversed(b), strict=False):
+            for rows, fixed in ((x, y), (y, x)):
+                if isinstance(rows, dims.Poly) and rows.flexible and isinstance(fixed, int) and fixed > 1:
+                    self.baked.append((site, f"{shapes.text(a)} meets {shapes.text(b)}"))
+                    return
 
     def compare(self, op: str, a: Value, b: Value) -> Value | None:
         """A comparison of dimensions as the trace has decided it; None where it can be decided for every call."""
@@ -108,19 +121,21 @@ class Events:
         few = written_rows.too_few(slices)
         if few:
             self.baked.append((site, few))
-        self.writes.append(
-            write_at(
-                target,
-                site,
-                key,
-                value,
-                whole=whole,
-                unclear=unclear,
-                blended=blended,
-                symbolic=self.symbolic,
-                slices=slices,
-            )
+        write = write_at(
+            target,
+            site,
+            key,
+            value,
+            whole=whole,
+            unclear=unclear,
+            blended=blended,
+            symbolic=self.symbolic,
+            slices=slices,
         )
+        before = self.seen.get(target.base.tag)
+        if before is not None and write.span is not None and dims.is_query(dims.sub(before[1], write.span.begin)):
+            self.stale = self.stale or (before[0], _BEFORE)
+        self.writes.append(write)
 
     def settles(self, target: Tensor, value: Value | None, site: Site, whole: bool) -> None:
         """What is computed from a storage from now on, that has been written, says nothing of what it held before."""
@@ -177,10 +192,36 @@ class Events:
                 return
         spans = [w.span for w in mine if w.span is not None]
         missing = next(filter(None, (s.missing_of(length) for s in spans)), "")
+        wholes = [w.storage.shape or () for w in mine if w.span is not None]
+        missing = missing or next(filter(None, (written_rows.window(length, s) for s in wholes)), "")
         if spans and not (missing or masked or dims.is_query(length)) and not any(s.ends_at(length) for s in spans):
             missing = _OTHERS
         if mine and (missing or MOVED in values.tags):
             self.stale = site, missing or _ELSEWHERE
+        if not mine and LEARNED not in values.tags:  # else new rows have been put behind those of the cache
+            held = {base.tag} if base is not None else {t for t in values.tags if _from_cache(t)}
+            self.seen.update(dict.fromkeys(held - self.seen.keys(), (site, length)))
+
+    def rooms(self, t: Tensor) -> set[Dim]:
+        """How many rows the caches have room for that a tensor comes out of, and that this forward has written."""
+        mine = (w for w in self.writes if w.storage is t.base or w.storage.tag in t.tags)
+        return {w.capacity for w in mine if w.capacity is not None}
+
+    def multiplies(self, held: Tensor, site: Site) -> None:
+        """Note when a product with keys or values of a cache has a fixed part of its rows: all lie along no axis."""
+        shape = held.shape or ()
+        fixed = len(shape) > 2 and not any(isinstance(d, dims.Poly) and d.flexible for d in shape)
+        if self.stale is not None or not fixed or not is_cache(held):
+            return
+        rooms = self.rooms(held)
+        if rooms and not any(isinstance(dims.exact_div(d, r), (int, dims.Poly)) for d in shape for r in rooms):
+            self.stale = site, "attention sees a fixed part of the rows of a cache"
+
+    def reads(self, held: Tensor, start: Value | None, rows: Dim, site: Site) -> None:
+        """Note when a fixed number of rows of a cache is read, from one on that moves with the call."""
+        fixed = isinstance(rows, int) and rows > 1 and start is not None and is_length(start)
+        if fixed and self.stale is None and held.base is not None and is_cache(held):
+            self.stale = site, written_rows.window(rows, ())
 
     def kept(self, name: str, site: Site) -> None:
         """Something that was there before `forward` ran is another tensor afterwards."""
@@ -197,6 +238,7 @@ class Events:
 
 
 _AS_MANY = "attention sees as many rows of a cache in every call: some that nothing or a draft was written to"
+_BEFORE = "attention sees rows of a cache before those of the query are written to them"
 _OTHERS = "attention without a mask sees other rows of a cache than those up to the last of the query"
 _ELSEWHERE = "attention sees the rows of a cache in other places than they were written to"
 

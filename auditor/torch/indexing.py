@@ -77,6 +77,9 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made.tags = made.tags | {LATER}
     if _beside_written(it, tensor, parts) or _in_other_order(tensor, parts) or _is_elsewhere(it, tensor, parts):
         made.tags = made.tags | {MOVED}
+    for part in parts if it.events is not None and tensor.base is not None else ():
+        if part.slice is not None and it.events is not None:
+            it.events.reads(tensor, part.slice.items[0], part.left[0], site)
     if GROWN in made.tags and any(isinstance(k, Seq) for k in keys):
         made.tags = made.tags | {MOVED}
     if any(p.cut for p in parts) and site not in made.cuts:

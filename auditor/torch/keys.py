@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor import dims
 from auditor.torch.rows import is_mask
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, as_dim, is_none
-from auditor.values.tags import FLOORED, PICKED, WRAPS
+from auditor.values.tags import ALIKE, FLIPPED, FLOORED, PICKED, WRAPS
 
 
 def wraps_at(key: Value | None) -> bool:
@@ -78,6 +78,23 @@ def is_chosen(key: Value | None) -> bool:
         made = [a.made[0] for a in key.dim.atoms if a.made is not None]
         return key.dim.flexible and ("min" in made or (alone and "either" in made) or _has_a_floor(key.dim))
     return isinstance(key, Tensor) and not key.tags.isdisjoint(PICKED)
+
+
+def is_one(key: Value | None) -> bool:
+    """Whether all rows of the query are given the same position: `index_copy_(2, torch.full((rows,), start), k)`."""
+    parts = key.items if isinstance(key, Seq) and key.kind == "tuple" else [key]
+    rows = [p for p in parts if isinstance(p, Tensor) and any(map(dims.depends_on_query, p.shape or ()))]
+    return bool(rows) and all(ALIKE in p.tags for p in rows)
+
+
+def is_reversed(key: Value | None) -> bool:
+    """Whether positions of the rows of the query are in reverse."""
+    if isinstance(key, Seq) and key.kind == "tuple":
+        return any(map(is_reversed, key.items))
+    if not isinstance(key, Tensor):
+        return False
+    step = key.pick.step if key.pick is not None and key.pick.what == "numbers" else None
+    return FLIPPED in key.tags or (step is not None and step < 0)
 
 
 def _has_a_floor(d: dims.Dim) -> bool:

@@ -27,7 +27,7 @@ from auditor.values import Args, Const, Native, Seq, Unknown, Value
 
 _SAME = """
 neg negative sign threshold dropout nan_to_num
-logical_not bitwise_not isnan isinf isfinite type_as renorm sgn
+logical_not bitwise_not isnan isinf isfinite type_as sgn
 positive deg2rad diag_embed tanhshrink special_expit real imag conj angle
 """
 _ACTIVATIONS = """
@@ -46,9 +46,9 @@ logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_
 hypot copysign rsub xlogy where_ __and__ __or__
 """
 _SCATTER = "scatter index_fill index_copy slice_scatter select_scatter index_put"
-_ACCUMULATE = "scatter_add index_add"
+_ACCUMULATE = "scatter_add index_add scatter_reduce index_reduce"
 _REDUCE = """
-mean prod std var norm any all logsumexp nanmean linalg_norm
+mean prod any all logsumexp nanmean
 """
 
 OPS: dict[str, Op] = {
@@ -58,6 +58,8 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(_VIEWS.split(), conversions.view_of),
     **dict.fromkeys(_BROADCAST.split(), arithmetic.broadcasting),
     **dict.fromkeys(_REDUCE.split(), reductions.reduction),
+    **dict.fromkeys(("std", "var"), reductions.deviation),
+    **dict.fromkeys(("norm", "linalg_norm", "vector_norm", "linalg_vector_norm"), reductions.norm),
     **dict.fromkeys(("sum", "nansum", "count_nonzero"), reductions.summed),
     "one_hot": conversions.one_hot,
     **dict.fromkeys(_SCATTER.split(), writes.scattered),
@@ -126,7 +128,7 @@ OPS: dict[str, Op] = {
     "bucketize": sorting.buckets,
     "reshape": views.reshape,
     "view": views.reshape,
-    "view_as": views.expand,
+    **dict.fromkeys(("view_as", "reshape_as"), views.view_as),
     "flatten": views.flatten,
     "ravel": views.flatten,
     "unflatten": views.unflatten,

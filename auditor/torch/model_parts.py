@@ -12,7 +12,7 @@ from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import present
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site, here
-from auditor.torch import progressions
+from auditor.torch import layers, progressions
 from auditor.torch.modules import HOOKS, children
 from auditor.torch.tensors import size, unknown_tensor
 from auditor.values import (
@@ -24,6 +24,7 @@ from auditor.values import (
     Function,
     Instance,
     Mapping,
+    NativeClass,
     Seq,
     Tensor,
     Unknown,
@@ -38,6 +39,24 @@ SET = "(set)"
 _FORWARD = (".forward", ".__call__")
 
 
+def usual(it: Interpreter, kind: str, **sizes: Value) -> Instance:
+    """A layer of the usual kind, with its weights; which of them have a bias only the model's source says."""
+    made = it.call(layers.NATIVES[f"torch.nn.{kind}"], Args([], sizes), None)
+    assert isinstance(made, Instance)
+    if "bias" in made.attrs:
+        made.attrs["bias"] = Unknown("whether a layer of a Hugging Face model has a bias", "bias")
+    return made
+
+
+def attentions(it: Interpreter) -> list[tuple[str, Value]]:
+    """The classes of attention that the script has put in the place of the library's, with the name of the place."""
+    return [(n, v) for n, v in it.loader.patched.items() if isinstance(v, (Class, NativeClass)) and _is_attention(n)]
+
+
+def _is_attention(dotted: str) -> bool:
+    return dotted.startswith("transformers.") and ("_ATTENTION_CLASSES[" in dotted or dotted.endswith("Attention"))
+
+
 def replaced(it: Interpreter, hidden: Tensor, config: Unknown, site: Site | None) -> Unknown | None:
     """The first module of the library, or `forward` of one, that the script has replaced by what may change the rows.
 
@@ -45,8 +64,8 @@ def replaced(it: Interpreter, hidden: Tensor, config: Unknown, site: Site | None
     are taken to mean what they replace.
     """
     for dotted, value in it.loader.patched.items():
-        if not dotted.startswith("transformers.") or "[" in dotted:
-            continue  # a table of kinds of attention has another
+        if not dotted.startswith("transformers.") or "[" in dotted or _is_attention(dotted):
+            continue  # an attention is evaluated by itself
         if isinstance(value, Class):
             module = it.call(value, Args([config.child(".hidden_size")]), site)
             given: Value = it.call(module, Args([hidden]), site) if isinstance(module, Instance) else module
@@ -97,23 +116,31 @@ def _changed(part: Instance, prefix: str, seen: set[int]) -> Iterator[tuple[str,
         path = f"{prefix}.{name}" if prefix else name
         if not isinstance(child, Instance):
             continue
-        if name in names or child.taint is not None or "forward" in child.attrs or any(h in child.attrs for h in HOOKS):
+        other = name in names and not _of_library(child)
+        if other or child.taint is not None or "forward" in child.attrs or any(h in child.attrs for h in HOOKS):
             yield path, child
         else:
             yield from _changed(child, path, seen)
 
 
-def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unknown, site: Site | None) -> None:
-    """Call the `update` of a cache that the script defines, as each attention layer does.
+def _of_library(part: Instance) -> bool:
+    """Whether a part is one of the library's own: `model.layers = model.layers[:8]`."""
+    return isinstance(part.cls, NativeClass) and part.cls.name.startswith("transformers.")
+
+
+def update_cache(
+    it: Interpreter, cache: Value | None, like: Tensor, config: Unknown, site: Site | None
+) -> Value | None:
+    """Call the `update` of a cache that the script defines, as each attention layer does, and give what it gives.
 
     What another cache does with its rows is not seen; tensors that stand for one are read and not written. Without one,
     attention sees the rows that go in and no others.
     """
     if it.events is None or site is None:
-        return
+        return None
     if cache is None or (isinstance(cache, Const) and cache.value is None):
         it.events.attended(site, True)
-        return
+        return None
     given = None if isinstance(cache, (Seq, Tensor)) else _updated(it, cache, like, config, site)
     values = given.items[1] if isinstance(given, Seq) and given.exact and len(given.items) == 2 else None
     if isinstance(values, Tensor) and values.shape is not None and len(values.shape) > 1:
@@ -126,6 +153,7 @@ def update_cache(it: Interpreter, cache: Value | None, like: Tensor, config: Unk
     if isinstance(cache, (Seq, Tensor)):
         tensors = Unknown("keys and values that a model is given without a cache are only read", places=cache.places)
         it.events.hidden_cache = tensors
+    return given
 
 
 def positions(it: Interpreter, cache: Value | None, like: Tensor, site: Site | None) -> Tensor | None:
@@ -164,4 +192,5 @@ def _updated(it: Interpreter, cache: Value, like: Tensor, config: Unknown, site:
             it.call(update, Args([cache, rows, rows, layer, more]), site)  # so does the next layer
         return given
     except RaiseSignal:
+        it.events.hidden_cache = Unknown("its `update` raises when it is called as a model does", places=here(site))
         return None

@@ -23,7 +23,7 @@ def is_usual(begin: Dim, step: int | None, rows: Dim) -> bool:
     """Whether numbers are those of rows behind others: a length less these, or a number that goes in, says where."""
     if not step or not isinstance(begin, Poly):
         return False
-    return any(_is_the_same(dims.sub(begin, dims.mul(step, place))) for place in _places(begin, rows))
+    return any(_is_at(begin, step, place) for place in _places(begin, rows))
 
 
 def is_behind(d: Dim, rows: Dim) -> bool:
@@ -59,12 +59,19 @@ def _is_right(b: Begins, events: Events) -> bool:
         return False
     held = {atom for shape in events.held for d in shape for atom in dims.lengths_in(d)}
     places = {w.span.begin for w in events.writes if w.span is not None}
-    if any(_is_the_same(dims.sub(b.begin, dims.mul(b.step, place)), held) for place in places):
+    if any(_is_at(b.begin, b.step, place, held) for place in places):
         return True
     if any(isinstance(place, Poly) and place.flexible for place in places) or not isinstance(b.begin, Poly):
         return False
     behind = (dims.symbol(atom) for atom in b.begin.atoms if atom in held)
-    return any(_is_the_same(dims.sub(b.begin, dims.mul(b.step, place))) for place in behind)
+    return any(_is_at(b.begin, b.step, place) for place in behind)
+
+
+def _is_at(begin: Dim, step: int, place: Dim, held: Collection[Atom] = ()) -> bool:
+    """Whether numbers begin at as many steps as a place says, but for a number that is the same in all calls."""
+    rest = dims.sub(begin, dims.mul(step, place))
+    said = place.atoms if isinstance(place, Poly) else frozenset()
+    return _is_the_same(rest, held) and (not isinstance(rest, Poly) or rest.atoms.isdisjoint(said))
 
 
 def from_a_fixed_row(t: Tensor) -> bool:

@@ -9,14 +9,14 @@ over S rows and S forwards over one row give different results then, whatever is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from auditor import dims
 from auditor.dims import Dim, is_query
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, row_places, shared_positions
+from auditor.torch import positions, row_places, shapes, shared_positions
 from auditor.torch.masks import alike, coarse, scores_across
 from auditor.torch.shapes import Shape, normal
 from auditor.torch.tensors import tagged
@@ -25,6 +25,7 @@ from auditor.values.tags import (
     ACROSS,
     ALIKE,
     BEHIND,
+    BEHIND_EACH,
     BLENDED,
     COPY,
     COUNTED,
@@ -54,6 +55,34 @@ _WRITTEN = frozenset({OTHER, FLIPPED, BLENDED, INPUT, FIRST_KEYS})
 _NUMBERS = ("int", "uint", "bool")
 
 
+def reshaped(made: Tensor, t: Tensor, site: Site | None) -> Tensor:
+    """`made` is `t` in another shape: rows that are put into one axis with others have to be taken out again as such.
+
+    `[1, h, q, d]` as `[1, h * q, d]`, and that as `[1, h, q, d]`, but not as `[1, q, h, d]`.
+    """
+    source, target = t.shape or (), made.shape or ()
+    if dims.Poly not in map(type, source):
+        return made  # no rows of the query
+    before, after = shapes.behind_rows(source), shapes.behind_rows(target)
+    if before is not None and after is not None:
+        return blended(made, site, shapes.differs(before, after))
+    into, out_of = _behind_shared(target), _behind_shared(source)
+    if before is not None and into is not None and (each := dims.exact_div(before, into)) is not None:
+        made.tags = made.tags | {f"{BEHIND_EACH}{each}"}
+    elif after is not None and out_of is not None:
+        said = {tag for tag in made.tags if tag.startswith(BEHIND_EACH)}
+        each = dims.exact_div(after, out_of)
+        made.tags = made.tags - said
+        made = blended(made, site, bool(said) and f"{BEHIND_EACH}{each}" not in said)
+    return made
+
+
+def _behind_shared(shape: Shape) -> Dim | None:
+    """How many values lie behind the only axis that the query's rows have with others."""
+    found = [n for n, d in enumerate(shape) if positions.is_rows(d) and not is_query(d)]
+    return dims.product(shape[found[0] + 1 :]) if len(found) == 1 else None
+
+
 def has_rows(t: Value) -> bool:
     """Whether a value is a tensor with a row for each row of the query."""
     return isinstance(t, Tensor) and t.shape is not None and any(map(dims.depends_on_query, t.shape))
@@ -79,13 +108,35 @@ def compares(made: Tensor, operands: Iterable[Value]) -> Tensor:
     tensors = [t for t in operands if isinstance(t, Tensor)]
     computed = any(t.dtype.startswith(("float", "bfloat", "half")) and not _is_input(t) for t in tensors)
     made.dtype = "bool"
+    counts = any(COUNTED in t.tags and any(map(is_query, t.shape or ())) for t in tensors)
+    if counts and any(map(_of_keys, tensors)):
+        made.tags = made.tags | {FIRST_KEYS}
     made.tags = made.tags - {MASK, LEARNED} | {JUDGED} if computed else made.tags - {LEARNED} | {MASK}
     counted = [t for t in tensors if COUNTED in t.tags]
-    first = bool(counted) and _has_keys(made) and any(row_places.hide_nothing(t, made.shape or ()) for t in counted)
+    first = (
+        bool(counted)
+        and not any(map(_of_keys_ahead, tensors))
+        and _has_keys(made)
+        and any(row_places.hide_nothing(t, made.shape or ()) for t in counted)
+    )
     if SHARED in made.tags or not made.tags.isdisjoint(ROWWISE):
         made = shared_positions.compared(made, tensors)
     made.tags = made.tags | {FIRST_KEYS} if first else made.tags
     return coarse(made) if FLOORED in made.tags else made
+
+
+def _of_keys(t: Tensor) -> bool:
+    """Whether a tensor has as many numbers as there are keys, those of a cache among them, from the first one on."""
+    if t.pick is None or t.pick.what != "numbers" or not isinstance(t.pick.begin, int):
+        return False
+    long = [d for d in t.shape or () if d != 1]
+    return len(long) == 1 and not is_query(long[0])
+
+
+def _of_keys_ahead(t: Tensor) -> bool:
+    """Whether a tensor numbers keys from another number than the first: less where the call begins, say."""
+    moves = t.pick is not None and t.pick.what == "numbers" and isinstance(t.pick.begin, dims.Poly)
+    return moves and not any(map(is_query, t.shape or ()))
 
 
 def _has_keys(made: Tensor) -> bool:
@@ -200,20 +251,6 @@ def leaked(it: Interpreter, made: Tensor, weights: Tensor, values: Tensor, site:
     return blended(made, site, across or (WEIGHTS in weights.tags and reads_written(it, values)))
 
 
-def tears_rows(source: Shape, target: Shape) -> bool:
-    """Whether a reshape puts parts of several rows into one: its axes in front of the rows are others.
-
-    `[1, q, heads, width]` as `[1, heads, q, width]` is no transposition.
-    """
-    before = [dims.product(s[:n]) for s in (source, target) for n, d in enumerate(s) if is_query(d)]
-    return len(before) == 2 and _differ(*before) and any(map(is_query, source)) and any(map(is_query, target))
-
-
-def _differ(a: Dim, b: Dim) -> bool:
-    """Whether one number is surely a multiple of the other: two settings that are named otherwise may be equal."""
-    return a != b and (dims.exact_div(a, b) is not None or dims.exact_div(b, a) is not None)
-
-
 def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> Tensor:
     """A convolution or pooling of the last axes of `x`: it mixes rows that lie along one where its kernel is wider."""
     axes = (x.shape or ())[-len(kernel) :]
@@ -221,16 +258,35 @@ def convolved(made: Tensor, x: Tensor, kernel: list[Dim], site: Site | None) -> 
     return blended(made, site, wide)
 
 
-def pooled(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
+def pooled(it: Interpreter, made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
     """A number for all rows of the query: it mixes them in whatever it goes into."""
+    axes = set(axes)
     lying = {n for n, d in enumerate(t.shape or ()) if positions.is_rows(d)}
-    return blended(made, site, bool(lying) and lying <= set(axes))
+    return blended(made, site, (bool(lying) and lying <= axes) or along_cache(it, t, axes))
 
 
-def normed(made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
+def normed(it: Interpreter, made: Tensor, t: Tensor, axes: Iterable[int], site: Site | None) -> Tensor:
     """`t`, scaled by what lies along some of its axes."""
+    shape, axes = t.shape or (), set(axes)
+    return blended(
+        made, site, any(positions.is_rows(shape[n]) for n in axes if n < len(shape)) or along_cache(it, t, axes)
+    )
+
+
+def along_cache(it: Interpreter, t: Tensor, axes: Collection[int]) -> bool:
+    """Whether the rows of a cache lie along one of the axes: what is computed of all of them, any row is in.
+
+    Scores have the rows of the query beside these.
+    """
     shape = t.shape or ()
-    return blended(made, site, any(is_query(shape[n]) for n in axes if n < len(shape)))
+    if (not t.tags and t.base is None) or it.events is None or not (it.events.writes or it.events.unwritten):
+        return False  # no state
+    if any(map(is_query, shape)) or not positions.is_cache(t):
+        return False
+    rooms = it.events.rooms(t)
+    lying = [shape[n] for n in axes if n < len(shape)]
+    whole = len(lying) == len(shape) > 2 or any(d in rooms and shape.count(d) == 1 for d in lying)
+    return whole or any(isinstance(d, dims.Poly) and d.flexible for d in lying)
 
 
 def widened(t: Tensor, made: Tensor) -> Tensor:
@@ -248,15 +304,21 @@ def along(
     default: int | None = None,
     blends: Site | None = None,
     site: Site | None = None,
+    cached: bool = True,
 ) -> Tensor:
-    """An operation at `site` that moves what lies along `axis`, or mixes it at `blends`; without an axis, all of it."""
-    lengths = _lengths(t, axis, default)
-    made = blended(made, blends, blends is not None and any(map(is_query, lengths)))
+    """An operation at `site` that moves what lies along `axis`, or mixes it at `blends`; without an axis, all of it.
+
+    `cached`: it mixes the rows of a cache, too, that lie along it.
+    """
+    axes = named_axes(t, axis, default)
+    lengths = [t.shape[n] for n in axes] if t.shape is not None else []
+    mixes = blends is not None and (any(map(positions.is_rows, lengths)) or (cached and along_cache(it, t, axes)))
+    made = blended(made, blends, mixes)
     return other(it, made, any(map(dims.depends_on_query, lengths)), blends or site)
 
 
-def _lengths(t: Tensor, axis: Value | None, default: int | None = None) -> list[Dim]:
-    """The lengths of the axes that a call names: the `default` one, or all of them, when it names none."""
+def named_axes(t: Tensor, axis: Value | None, default: int | None = None) -> list[int]:
+    """The axes that a call names: the `default` one, or all of them, when it names none."""
     if t.shape is None:
         return []
     given = axis.items if isinstance(axis, Seq) else [axis] if axis is not None else []
@@ -266,7 +328,7 @@ def _lengths(t: Tensor, axis: Value | None, default: int | None = None) -> list[
     if given and len(numbers) < len(given):
         return []
     axes = [normal(n, len(t.shape)) for n in numbers] or range(len(t.shape))
-    return [t.shape[n] for n in axes if n < len(t.shape)]
+    return [n for n in axes if n < len(t.shape)]
 
 
 def joined(made: Tensor, lengths: list[Dim], site: Site | None) -> Tensor:
@@ -278,6 +340,8 @@ def joined(made: Tensor, lengths: list[Dim], site: Site | None) -> Tensor:
     front = isinstance(lengths[0], int) and lengths[0] > 0
     if front and any(map(is_query, lengths[1:])):
         made.tags = made.tags | {BEHIND}
+    if len(lengths) > 1 and all(map(is_query, lengths)):
+        made.tags = made.tags | {f"{BEHIND_EACH}1"}
     shifted = front and any(map(_cut_short, lengths[1:]))
     return blended(made, site, shifted)
 
@@ -299,7 +363,7 @@ def _cut_short(d: Dim) -> bool:
 def flipped(made: Tensor, t: Tensor, axis: Value | None, site: Site | None) -> Tensor:
     """A flip; there and back is where it was. Numbers do not count, unless they are the tokens or go in."""
     goes_in = INPUT in made.tags or not made.dtype.startswith(_NUMBERS)
-    if goes_in and any(map(is_query, _lengths(t, axis))):
+    if goes_in and any(is_query(t.shape[n]) for n in named_axes(t, axis) if t.shape is not None):
         made.tags = without(made.tags, FLIPPED) if FLIPPED in made.tags else made.tags | At.of(FLIPPED, site)
     return made
 

@@ -80,6 +80,17 @@ def reshape(source: Shape, target: Sequence[Dim]) -> Reshaped:
     return Reshaped(tuple(target), None)
 
 
+def behind_rows(shape: Shape) -> Dim | None:
+    """How many values lie behind the only axis of the query's rows: as many as belong to each of them."""
+    found = [n for n, d in enumerate(shape) if dims.is_query(d)]
+    return dims.product(shape[found[0] + 1 :]) if len(found) == 1 else None
+
+
+def differs(a: Dim, b: Dim) -> bool:
+    """Whether two numbers are not the same, as far as one is a part of the other."""
+    return a != b and (dims.exact_div(a, b) is not None or dims.exact_div(b, a) is not None)
+
+
 def slice_length(size: Dim, start: Dim | None, stop: Dim | None, step: int = 1) -> Dim:
     """How many elements `[start:stop:step]` of a dimension keeps (the program is taken to stay inside it)."""
     begin: Dim = 0 if start is None else start

@@ -12,6 +12,8 @@ from auditor.torch.keys import (
     in_one_place,
     is_chosen,
     is_computed,
+    is_one,
+    is_reversed,
     is_rounded,
     of_first_axis,
     unread_part,
@@ -29,8 +31,8 @@ class Write:
     `unclear` says why nobody can tell which rows hold what after the write, `blended` why a row that is written
     would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
-    written became what they are, `span` where as many as the query has stand, `slot` the layer that they belong to, and
-    `beside` what else the key says.
+    written became what they are, `span` where as many as the query has stand, `capacity` how many there is room for,
+    `slot` the layer that they belong to, and `beside` what else the key says.
     """
 
     storage: Storage
@@ -44,6 +46,7 @@ class Write:
     spread: bool = False
     made: tuple[Site, ...] = ()
     span: written_rows.Span | None = None
+    capacity: dims.Dim | None = None
     slot: dims.Dim | None = None
     beside: str = ""
 
@@ -78,6 +81,8 @@ def write_at(
         unclear = "is written at a position that was rounded"
     if not unclear and part and (ONE_PLACE in target.tags or _stays(key, slices)):
         unclear = "is written in the same rows by every call"
+    if not unclear and symbolic and written_rows.clears(target, key, value):
+        unclear = "is filled with the same in every call, also where earlier calls have written"
     if not unclear and part and written_rows.in_other_order(key):
         unclear = "is written in another order than that of the rows"
     narrow = _narrow(key, value) if part else ""
@@ -87,7 +92,8 @@ def write_at(
     made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
     span, slot = written_rows.span(key, slices), layer_slots.slot(target, key) if part else None
     beside = layer_slots.beside(target, key) if slot is not None else ""
-    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, slot, beside)
+    room = written_rows.capacity(target, value)
+    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, slot, beside)
 
 
 def _stays(key: Value | None, slices: written_rows.Slices) -> bool:
@@ -122,6 +128,10 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
         return "is written at a position that a condition chooses"
     if is_computed(key):
         return "is written where values of the model say"
+    if key is not None and is_one(key):
+        return "is written at one position by all rows of the query"
+    if key is not None and is_reversed(key):
+        return "is written at positions that are in reverse"
     place = unread_part(key)
     if place is not None:
         return f"is written at a position that is not known: {place.reason}"

@@ -10,9 +10,10 @@ from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
-from auditor.torch import layers, model_parts, rows, shared_positions
+from auditor.torch import attention_class, model_parts, own_attention, own_functions, rows, shared_positions
+from auditor.torch.masks import hides_nothing
 from auditor.torch.modules import MODULE, walk
-from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
+from auditor.torch.pretrained import GENERATES, OWN, chosen, config, other_states, registered
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
 from auditor.values import (
     FALSE,
@@ -45,35 +46,32 @@ def _configured(it: Interpreter, args: Args, site: Site | None) -> Value:
     return made
 
 
-def _given(args: Args, site: Site | None) -> Unknown:
+def _given(it: Interpreter, args: Args, site: Site | None) -> Unknown:
     """The configuration that a model is made from, where it is at hand."""
     given = args.get(1, "config")
-    return given if isinstance(given, Unknown) and given.kind == "data" else config(site)
+    return given if isinstance(given, Unknown) and given.kind == "data" else config(site, it, Args(args.pos[1:2]))
 
 
 def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
-    cfg = _given(args, site)
+    cfg = _given(it, args, site)
+    named = args.pos[0].name.rpartition(".")[2].partition("For")[0] if isinstance(args.pos[0], NativeClass) else ""
+    made = cfg.name.partition("Config")[0]  # `AutoModelForCausalLM.from_config(JambaConfig())`
+    families = (text_of(cfg.child(".model_type")) or named, made)
+    other = next((o for o in (other_states(f, site) for f in families) if o is not None), None)
+    if other is not None:
+        return other
     obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)
     obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
     vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
-    obj.attrs["lm_head"] = _made(it, "Linear", in_features=hidden, out_features=vocab)
+    obj.attrs["lm_head"] = model_parts.usual(it, "Linear", in_features=hidden, out_features=vocab)
     return obj
-
-
-def _made(it: Interpreter, kind: str, **sizes: Value) -> Instance:
-    """A layer of the usual kind, with its weights; which of them have a bias only the model's source says."""
-    made = it.call(layers.NATIVES[f"torch.nn.{kind}"], Args([], sizes), None)
-    assert isinstance(made, Instance)
-    if "bias" in made.attrs:
-        made.attrs["bias"] = Unknown("whether a layer of a Hugging Face model has a bias", "bias")
-    return made
 
 
 def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A model without a head; one whose code comes with its checkpoint may be anything."""
     if args.more is not None or args.kw.get("trust_remote_code", FALSE) != FALSE:
         return Unknown("the code of the model comes with its checkpoint", places=here(site))
-    cfg = _given(args, site)
+    cfg = _given(it, args, site)
     return Instance(BASE, {"config": cfg}, places=cfg.places)
 
 
@@ -99,7 +97,13 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
     cause = model_parts.replaced(it, hidden, cfg, site)
     if cause is not None:
         return _output({"last_hidden_state": unknown_tensor("the model", site, cause)})
-    model_parts.update_cache(it, args.kw.get("past_key_values"), hidden, cfg, site)
+    own = own_attention.run(it, hidden, cfg, args, site)
+    if own is None:
+        held = model_parts.update_cache(it, args.kw.get("past_key_values"), hidden, cfg, site)
+        cause = own_functions.broken(it, obj, hidden, held, args.get(2, "attention_mask"), site)
+        if cause is not None:
+            return _output({"last_hidden_state": unknown_tensor("the model", site, cause)})
+    hidden = own or hidden
     if it.events is not None:
         it.events.layers = True
         told = args.get(3, "position_ids")
@@ -108,13 +112,13 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
             at = model_parts.positions(it, args.kw.get("past_key_values"), hidden, site)
         hidden = shared_positions.stands_at(it.events, hidden, at, site)
         mask = args.get(2, "attention_mask")
-        hidden = rows.blended(hidden, site, rows.has_rows(hidden) and _is_one_row(mask))
+        hidden = rows.blended(hidden, site, rows.has_rows(hidden) and _shows_all(mask))
     return _output({"last_hidden_state": model_parts.changed(it, obj, hidden, site)})
 
 
-def _is_one_row(mask: Value | None) -> bool:
-    """Whether a mask of keys for each row of the query, `[batch, heads, rows, keys]`, has one row for all of them."""
-    return isinstance(mask, Tensor) and mask.shape is not None and len(mask.shape) == 4 and mask.shape[2] == 1
+def _shows_all(mask: Value | None) -> bool:
+    """Whether a mask of keys for each row of the query, `[batch, heads, rows, keys]`, says the same for all of them."""
+    return isinstance(mask, Tensor) and mask.shape is not None and len(mask.shape) == 4 and hides_nothing(mask)
 
 
 def _forward_causal(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -153,9 +157,13 @@ def _item(it: Interpreter, args: Args, site: Site | None) -> Value:
     return obj.attrs.get(text_of(key) or "", Unknown("an output that is not known"))
 
 
-OUTPUT = NativeClass(
-    "transformers.ModelOutput", {"__getitem__": _item, "to_tuple": lambda it, args, site: Seq("tuple", [])}, (OBJECT,)
-)
+def _to_tuple(it: Interpreter, args: Args, site: Site | None) -> Value:
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    return Seq("tuple", list(obj.attrs.values()))
+
+
+OUTPUT = NativeClass("transformers.ModelOutput", {"__getitem__": _item, "to_tuple": _to_tuple}, (OBJECT,))
 
 
 _EACH = "(each)"
@@ -182,13 +190,15 @@ def _part(it: Interpreter, obj: Instance, name: str) -> Instance | None:
     if not isinstance(cfg, Unknown):
         return None
     if name in _EMBEDDINGS:
-        return _made(it, "Embedding", num_embeddings=cfg.child(".vocab_size"), embedding_dim=cfg.child(".hidden_size"))
+        return model_parts.usual(
+            it, "Embedding", num_embeddings=cfg.child(".vocab_size"), embedding_dim=cfg.child(".hidden_size")
+        )
     if name in _LAYERS:
         return Instance(LAYERS, {"config": cfg})
     if "norm" in name or name.startswith("ln_"):
-        return _made(it, "LayerNorm")
+        return model_parts.usual(it, "LayerNorm")
     if obj.cls is PART and name.endswith("_proj"):
-        return _made(it, "Linear", out_features=cfg.child(f".{name}.out_features"))
+        return model_parts.usual(it, "Linear", out_features=cfg.child(f".{name}.out_features"))
     return Instance(PART, {"config": cfg}) if obj.cls is PART and name in _GROUPS else None
 
 
@@ -230,7 +240,23 @@ def _unread(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return Unknown("the embeddings of a Hugging Face model", "embed_tokens", places=here(site))
+    """`get_input_embeddings()`, of a model or of one with a head."""
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    return it.get(obj.attrs.get("model", obj), _EMBEDDINGS[0], site)
+
+
+def _set_embeddings(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`set_input_embeddings(module)`, of a model or of one with a head."""
+    obj = args.pos[0]
+    assert isinstance(obj, Instance)
+    it.set(obj.attrs.get("model", obj), _EMBEDDINGS[0], args.get(1, "value") or NONE, site)
+    return NONE
+
+
+def _set_head(it: Interpreter, args: Args, site: Site | None) -> Value:
+    it.set(args.pos[0], "lm_head", args.get(1, "new_embeddings") or NONE, site)
+    return NONE
 
 
 def _set_part(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -246,7 +272,13 @@ def _set_part(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 CAUSAL = NativeClass(
     "transformers.CausalLM",
-    {"forward": _forward_causal, "__getattr__": _getattr, "get_input_embeddings": _embeddings},
+    {
+        "forward": _forward_causal,
+        "__getattr__": _getattr,
+        "get_input_embeddings": _embeddings,
+        "set_input_embeddings": _set_embeddings,
+        "set_output_embeddings": _set_head,
+    },
     (MODULE,),
 )
 BASE = NativeClass(
@@ -256,6 +288,7 @@ BASE = NativeClass(
         "__getattr__": _getattr,
         "__setattr__": _set_part,
         "get_input_embeddings": _embeddings,
+        "set_input_embeddings": _set_embeddings,
     },
     (MODULE,),
 )
@@ -287,6 +320,8 @@ def _auto(name: str, handler: Method) -> NativeClass:
 
 
 NATIVES: dict[str, Value] = {
+    **attention_class.NATIVES,
+    **own_functions.NATIVES,
     "transformers.AutoConfig": NativeClass(
         "transformers.AutoConfig",
         {"from_pretrained": _config, "for_model": _config, "register": nothing},

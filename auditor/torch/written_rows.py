@@ -8,6 +8,7 @@ cache[:, :, end - 1 : end] = k               # one row, of a query of one token
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor import dims
@@ -47,9 +48,27 @@ class Span:
             return "attention sees the rows of a cache up to those of the query, and none of these"
         if isinstance(since, int) and since > 0:
             return f"attention sees {_rows(since)} of those that the query has written, however many these are"
+        if isinstance(short, int) and short < 0 and _is_of_inputs(length):
+            return f"attention sees {_rows(-short)} of a cache behind those that the query has written"
         if isinstance(short, int) and short > 0:
             return f"attention sees {_rows(short)} less of a cache than there are with those that the query has written"
         return ""
+
+
+def _is_of_inputs(length: Dim) -> bool:
+    """Whether a length is that of an axis of an input, or of several: rows that are added to it a mask may hide."""
+    return isinstance(length, dims.Poly) and length.flexible and all(atoms for atoms, _ in length.terms)
+
+
+def window(length: Dim, held: Sequence[Dim]) -> str:
+    """What is wrong where attention sees a part of a state, `length` rows of one with this shape.
+
+    A fixed number of rows ends with those of the query, or where it began: either way rows of the query see others than
+    they would one by one. A mask that hides what is out of a window is no part: the state is seen as a whole.
+    """
+    if not isinstance(length, int) or length in held:
+        return ""
+    return f"attention sees {_rows(length)} of a cache, however many it holds"
 
 
 def in_other_order(key: Value | None) -> bool:
@@ -101,6 +120,14 @@ def ends_before(slices: Slices) -> bool:
     return False
 
 
+def capacity(target: Tensor, value: Value | None) -> Dim | None:
+    """How long the axis of a state is along which it takes the rows of the query."""
+    if not isinstance(value, Tensor) or value.shape is None or target.shape is None:
+        return None
+    pairs = zip(reversed(target.shape), reversed(value.shape), strict=False)
+    return next((whole for whole, rows in pairs if dims.is_query(rows) and not dims.is_query(whole)), None)
+
+
 def aligned(target: Tensor, key: Value | None, value: Value | None) -> Slices:
     """The slices of a key, where all of its parts are slices and numbers."""
     if target.shape is None or not isinstance(value, Tensor) or value.shape is None:
@@ -115,6 +142,41 @@ def aligned(target: Tensor, key: Value | None, value: Value | None) -> Slices:
     kept += [(None, whole) for whole in target.shape[len(parts) :]]
     pairs = zip(reversed(kept), reversed(value.shape), strict=False)
     return [(part, whole, length) for (part, whole), length in pairs if part is not None]
+
+
+def clears(target: Tensor, key: Value | None, value: Value | None) -> bool:
+    """Whether rows that earlier calls have written get what is the same in every call: `cache[:, :, :start] = 0`.
+
+    From where the query stands on, nothing is lost: `cache[:, :, start:] = 0`.
+    """
+    if target.base is None or target.base.shape is None or target.shape is None or not _is_constant(value):
+        return False
+    parts = [p for p in _parts(key) if not (isinstance(p, Const) and (type(p.value) is int or p.value is ...))]
+    if not all(isinstance(p, Seq) and p.kind == "slice" for p in parts):
+        return False
+    starts = [as_dim(p.items[0]) for p in parts if isinstance(p, Seq) and not is_none(p.items[0])]
+    if any(s is None or not isinstance(s, int) for s in starts):
+        return False
+    tail = target.base.shape[len(target.base.shape) - len(target.shape) :]
+    return len(tail) == len(target.shape) and all(map(_is_front, target.shape, tail))
+
+
+def _is_constant(value: Value | None) -> bool:
+    if isinstance(value, Tensor):
+        return (
+            not value.tags
+            and not value.cuts
+            and value.shape is not None
+            and not any(map(dims.depends_on_query, value.shape))
+        )
+    return isinstance(value, Const)
+
+
+def _is_front(length: Dim, whole: Dim) -> bool:
+    """Whether so much of an axis is its beginning, or all of it: not the rows of this call, or what is behind them."""
+    if length == whole or isinstance(length, int):
+        return True
+    return not dims.is_query(length) and not dims.counts_from(length, whole)
 
 
 def _from_a_number(part: Seq) -> bool:

@@ -34,6 +34,11 @@ def without(tags: frozenset[str], *ended: str) -> frozenset[str]:
     return frozenset(t for t in tags if (t.partition("@")[0] if type(t) is At else t) not in ended)
 
 
+def kept(tags: Iterable[str], tag: str) -> frozenset[str]:
+    """One of the tags, with where it was made; nothing where it is not among them."""
+    return frozenset(t for t in tags if (t.partition("@")[0] if type(t) is At else t) == tag)
+
+
 def sites(tags: Iterable[str]) -> list[Site]:
     """Where the tags were made, as far as it is known, in the order of their lines."""
     return sorted((t.site for t in tags if isinstance(t, At)), key=lambda s: (s.path, s.line))
@@ -95,6 +100,8 @@ OTHER = "other-rows"
 FLIPPED = "flipped-rows"
 """Has its rows in reverse."""
 NOT_THE_QUERYS = frozenset({OTHER, FLIPPED})
+BEHIND_EACH = "behind-each:"
+"""How many places of an axis that holds rows and others belong to each row stand behind it."""
 MIXED = "mixed-rows"
 """One row of the query was spread over all of them, or stands among others."""
 BLENDED = "blended-rows"

@@ -145,6 +145,80 @@ def test_settings_that_set_themselves(tmp_path: Path, name: str) -> None:
         assert _judged(tmp_path, CORE_AI, (), ((PROPERTY, same),)) is Verdict.ELIGIBLE
 
 
+BELOW = """
+class {0}(ModelConfig):
+    {1}
+
+"""
+SETTINGS_OF = {
+    "a field that there is not": (
+        "",
+        "try:\n    cfg = ModelConfig(keep=1)\nexcept TypeError:\n    cfg = ModelConfig(logits_to_keep={0})",
+    ),
+    "a property below": (
+        BELOW.format("Own", "logits_to_keep = property(lambda self: {0}, lambda self, value: None)"),
+        "cfg = Own()",
+    ),
+    "entries that a mock sets": (
+        "from unittest import mock\n\nGIVEN = {{'logits_to_keep': 2}}\n",
+        "with mock.patch.dict(GIVEN, {{'logits_to_keep': {0}}}):\n    cfg = ModelConfig(**GIVEN)",
+    ),
+    "entries that a mock has put back": (
+        "from unittest import mock\n\nGIVEN = {{'logits_to_keep': {0}}}\n",
+        "with mock.patch.dict(GIVEN, logits_to_keep=2):\n    pass\ncfg = ModelConfig(**GIVEN)",
+    ),
+    "entries that a mock clears": (
+        "from unittest import mock\n\nGIVEN = {{'logits_to_keep': 2}}\n",
+        "with mock.patch.dict(GIVEN, {{}}, clear=True):\n    cfg = ModelConfig(**{{'logits_to_keep': {0}, **GIVEN}})",
+    ),
+    "a class below that is no dataclass": (
+        BELOW.format("Own", "logits_to_keep = 2"),
+        "cfg = Own(logits_to_keep={0})",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS_OF))
+def test_settings_as_python_makes_them(tmp_path: Path, name: str) -> None:
+    top, code = SETTINGS_OF[name]
+    for keep, verdict in ((1, Verdict.OUT), (0, Verdict.ELIGIBLE)):
+        edits = (*((_top(top.format(keep)),) if top else ()), (SETTINGS, indented(code.format(keep), 4)))
+        assert _judged(tmp_path, CORE_AI, edits) is verdict
+
+
+def test_a_default_of_a_class_below_that_is_no_dataclass(tmp_path: Path) -> None:
+    """The `__init__` of the base sets the attribute, whatever the class says."""
+    made = (SETTINGS, SETTINGS.replace("ModelConfig(", "Own("))
+    for below, default, verdict in ((0, "1", Verdict.OUT), (1, "0", Verdict.ELIGIBLE)):
+        own = _top(BELOW.format("Own", f"logits_to_keep = {below}"))
+        config = ("logits_to_keep: int = 0", f"logits_to_keep: int = {default}")
+        assert _judged(tmp_path, CORE_AI, (own, made), (config,)) is verdict
+
+
+HOOKED = "handle = model.register_forward_hook(lambda module, args, logits: logits[:, -1:])"
+TAKEN_OFF = {
+    "it stays": ((HOOKED,), False),
+    "it is removed": ((HOOKED, "handle.remove()"), True),
+    "another one is removed": ((HOOKED.replace("handle", "kept"), HOOKED, "handle.remove()"), False),
+    "it is there while a block runs": ((f"with {HOOKED.removeprefix('handle = ')}:", "    pass"), True),
+    "it may be removed": ((HOOKED, "if args.context > 2048:", "    handle.remove()"), False),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TAKEN_OFF))
+def test_a_hook_that_is_taken_off(tmp_path: Path, name: str) -> None:
+    lines, harmless = TAKEN_OFF[name]
+    verdict = _judged(tmp_path, CORE_AI, (_after(MADE, *lines),))
+    assert (verdict is Verdict.ELIGIBLE) is harmless
+
+
+def test_a_model_is_compiled_by_a_function_of_the_script(tmp_path: Path) -> None:
+    given = "model = torch.compile(model, backend={0})"
+    last = _top("def last(graph, inputs):\n    return lambda *a: [y[:, -1:] for y in graph(*a)]\n")
+    assert _judged(tmp_path, CORE_AI, (last, _after(MADE, given.format("last")))) is not Verdict.ELIGIBLE
+    assert _judged(tmp_path, CORE_AI, (_after(MADE, given.format("'eager'")),)) is Verdict.ELIGIBLE
+
+
 REGISTRY = "from coremltools.converters.mil.frontend.torch.torch_op_registry import _TORCH_OPS_REGISTRY"
 LOWERING = """
 

@@ -211,6 +211,13 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
             "modeling_llama.apply_rotary_pos_emb = rotated\n\n\n"
         ),
     ),
+    "some of the layers are left out": (_built("self.model.model.layers = self.model.model.layers[:8]"),),
+    "embeddings of the model go in": (
+        (
+            "            input_ids, attention_mask=",
+            "            inputs_embeds=self.model.get_input_embeddings()(input_ids), attention_mask=",
+        ),
+    ),
     "a hook that only looks": (_built("self.model.model.norm.register_forward_hook(lambda m, a, out: None)"),),
     "a feature is renamed": (
         (
@@ -298,3 +305,12 @@ GIVEN = "        return self.k_cache[layer_idx, :, :, :end, :], self.v_cache[lay
 )
 def test_what_a_cache_gives_back(tmp_path: Path, code: str, says: str) -> None:
     assert judged(tmp_path, mutate(SCRIPT, (GIVEN, f"        {code}\n"))).says() == says
+
+
+@pytest.mark.parametrize("cut", ["[:, -1:]", ".mean(1, keepdim=True)", ".flip(1)"])
+def test_embeddings_of_other_rows_go_in(tmp_path: Path, cut: str) -> None:
+    embedded = f"self.model.get_input_embeddings()(input_ids){cut}"
+    script = mutate(
+        SCRIPT, ("            input_ids, attention_mask=", f"            inputs_embeds={embedded}, attention_mask=")
+    )
+    assert judged(tmp_path, script).verdict is not Verdict.ELIGIBLE

@@ -113,6 +113,8 @@ LOOSE: dict[str, Mutation] = {
 }
 
 HEADS: dict[str, Mutation] = {
+    "an entropy of each row": ((returned("(logits.softmax(-1) * logits.log_softmax(-1)).sum(-1)"),), may(NO_LOGITS)),
+    "the logarithm of each row's sum": ((returned("torch.logsumexp(logits, -1)"),), may(NO_LOGITS)),
     "argmax of the tensor": ((returned("logits.argmax(-1)"),), may(NO_LOGITS)),
     "torch.argmax": ((returned("torch.argmax(logits, dim=-1)"),), may(NO_LOGITS)),
     "argmax of the last row": ((returned("logits[:, -1].argmax(-1)"),), may(NO_LOGITS, LAST)),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rules.facts import FileStatus, Kind, Role
-from rules.verdict import judge
+from rules.verdict import Verdict, judge
 from tests.auditor.support import CORE_ML, EXPORTER, default_graphs, file_of, graph_of, judged, mutate, scan_text, write
 
 # -- ExecuTorch ---------------------------------------------------------------------------------------------------
@@ -57,6 +57,59 @@ def test_executorch(tmp_path: Path, edge: str) -> None:
 def test_executorch_for_other_backends_exports_nothing_for_apple(tmp_path: Path) -> None:
     script = mutate(EXECUTORCH, (LOWER, LOWER.replace("CoreMLPartitioner", "XnnpackPartitioner")))
     assert default_graphs(scan_text(tmp_path, {"export.py": script})) == []
+
+
+UNREAD = {
+    "dynamic shapes by a tree": (
+        "dynamic_shapes=dynamic)",
+        "dynamic_shapes=torch.utils._pytree.tree_map(dims_of, inputs))",
+    ),
+    "a program goes through an unread call": ("    edge =", "    program = rewrite(program)\n    edge ="),
+    "the graph is edited": ("    edge =", "    program.graph.output_node().update_arg(0, ())\n    edge ="),
+}
+
+
+@pytest.mark.parametrize("name", sorted(UNREAD))
+def test_a_program_that_was_not_followed_may_have_states(tmp_path: Path, name: str) -> None:
+    script = mutate(EXECUTORCH, ("import argparse\n", "import argparse\nfrom other import dims_of, rewrite\n"))
+    script = mutate(script, *_buffers(), UNREAD[name])
+    judgement = judged(tmp_path, script)
+    assert judgement.verdict is Verdict.UNRESOLVED, [f.message for f in judgement.reasons]
+
+
+def _buffers() -> tuple[tuple[str, str], ...]:
+    """The cache as buffers of the model: nothing but what `forward` writes says that they are states."""
+    registered = "".join(
+        f'        self.register_buffer("{n}", torch.zeros(LAYERS, 1, HEADS, 64, HIDDEN // HEADS))\n'
+        for n in ("key_cache", "value_cache")
+    )
+    head = "        self.head = nn.Linear(HIDDEN, VOCAB)\n"
+    return (
+        (head, head + registered),
+        ("input_ids, position_ids, key_cache, value_cache):\n        rows", "input_ids, position_ids):\n        rows"),
+        (
+            "x = layer(x, position_ids, key_cache[i], value_cache[i])",
+            "x = layer(x, position_ids, self.key_cache[i], self.value_cache[i])",
+        ),
+        ('        "key_cache": cache,\n        "value_cache": cache.clone(),\n', ""),
+        ('        "key_cache": {3: Dim("capacity", min=64, max=CONTEXT)},\n', ""),
+        ('        "value_cache": {3: Dim("capacity", min=64, max=CONTEXT)},\n', ""),
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "says"),
+    [
+        ("{1: Dim.AUTO}", "eligible"),
+        ("None", "unresolved by unknown-logits"),
+    ],
+)
+def test_executorch_with_a_cache_in_buffers(tmp_path: Path, seen: str, says: str) -> None:
+    """Each `Dim.AUTO` is a dimension of its own; a length that is fixed puts the rows in one place."""
+    free = ('{1: Dim("tokens", min=1, max=64)}', "{1: Dim.AUTO}")
+    script = mutate(EXECUTORCH, *_buffers(), free, ('{1: Dim("seen", min=1, max=CONTEXT)}', seen))
+    judgement = judged(tmp_path, script)
+    assert judgement.says() == says, [f.message for f in judgement.reasons]
 
 
 def test_executorch_rows(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from itertools import zip_longest
 
 from auditor.interpreter import Handler, Interpreter, RaiseSignal
 from auditor.joins import union, union_of
-from auditor.objects.inheritance import class_lookup, unread_base
+from auditor.objects.inheritance import OBJECT, class_lookup, unread_base
 from auditor.places import Site, here
 from auditor.torch import last_row
 from auditor.torch.nn.module import self_of
-from auditor.values import NONE, Args, Instance, Native, Seq, Union, Unknown, Value, is_none
+from auditor.values import NONE, Args, Instance, Native, NativeClass, Seq, Union, Unknown, Value, is_none
 
 
 def call_module(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:
@@ -77,9 +77,24 @@ def _hook(name: str) -> Handler:
         hook = args.get(1, "hook") or NONE
         it.heap.touch(obj)
         obj.attrs[name] = union_of([Seq("list", [*_listed(o), hook]) for o in _options(obj, name)])
-        return Unknown("the handle of a hook", "handle", "handle")
+        return Instance(HANDLE, payload=(obj, name, hook))
 
     return register
+
+
+def _removed(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`handle.remove()`: the module is as it was before the hook, unless another world has it still."""
+    obj, name, hook = self_of(args).payload
+    it.heap.touch(obj)
+    obj.attrs[name] = union_of([Seq("list", [h for h in _listed(o) if h is not hook]) for o in _options(obj, name)])
+    return NONE
+
+
+HANDLE = NativeClass(
+    "torch.utils.hooks.RemovableHandle",
+    {"remove": _removed, "__enter__": lambda it, args, site: args.pos[0], "__exit__": _removed},
+    (OBJECT,),
+)
 
 
 def _forward(it: Interpreter, obj: Instance, args: Args, site: Site | None) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from auditor import dims, operators
+from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import placing, positions, progressions, recurrences, rows, shapes, shared_positions
@@ -245,7 +245,8 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     if op == "@":
         return matmul(it, Args([a, b]), site)
     made = combine(it, [a, b], site)
-    _meets_fixed_rows(it, a, b, site)
+    if it.events is not None and site is not None and isinstance(a, Tensor) and isinstance(b, Tensor):
+        it.events.meets(a.shape or (), b.shape or (), site)
     if (type(b) in _LENGTHS or type(a) in _LENGTHS) and op not in _COMPARES:
         made = shared_positions.with_number(it.events, made, a, b, site)
     if op in ("%", "&") or (op == "-" and isinstance(b, Tensor) and FLOORED in b.tags):
@@ -268,14 +269,3 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
         made.data = operators.binary(op, a.data, b)
     return made
-
-
-def _meets_fixed_rows(it: Interpreter, a: Value, b: Value, site: Site | None) -> None:
-    """As many rows as the query are combined with a fixed number of rows: the program works for that number only."""
-    if it.events is None or site is None or not (isinstance(a, Tensor) and isinstance(b, Tensor)):
-        return
-    for x, y in zip(reversed(a.shape or ()), reversed(b.shape or ()), strict=False):
-        for rows_, fixed in ((x, y), (y, x)):
-            if dims.depends_on_query(rows_) and isinstance(fixed, int) and fixed > 1:
-                it.events.baked.append((site, f"{shapes.text(a.shape or ())} meets {shapes.text(b.shape or ())}"))
-                return

@@ -52,8 +52,11 @@ def filled_with(number: int) -> Op:
 
 
 def full(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = _made(it, [args.get(0, "size", "shape") or NONE], args, site)
-    return _constant(it, made, args.get(1, "fill_value") or NONE)
+    made, value = _made(it, [args.get(0, "size", "shape") or NONE], args, site), args.get(1, "fill_value") or NONE
+    whole = isinstance(value, Num) or (isinstance(value, Const) and type(value.value) is int)
+    if isinstance(made, Tensor) and whole and not dtype_of(args):
+        made.dtype = "int64"
+    return _constant(it, made, value)
 
 
 def like(it: Interpreter, args: Args, site: Site | None) -> Value:

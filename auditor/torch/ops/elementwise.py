@@ -13,7 +13,20 @@ from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
 from auditor.values import NO_FLAGS, Args, Const, Seq, Tensor, Value
-from auditor.values.tags import ALIKE, BESIDE, FLOORED, FROM, MOVED, TRIANGLE, TURNED, UNMASKED, WRAPS
+from auditor.values.tags import (
+    ALIKE,
+    BESIDE,
+    BLENDED,
+    FLIPPED,
+    FLOORED,
+    FROM,
+    MOVED,
+    TRIANGLE,
+    TURNED,
+    UNMASKED,
+    WRAPS,
+    kept,
+)
 
 _TensorOp = Callable[[Interpreter, Args, "Site | None"], Tensor]
 
@@ -59,7 +72,11 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
         return made
     met = NO_FLAGS
     if isinstance(mask, Tensor):
-        met = still_unmasked(made.tags | mask.tags, (first(args), mask)) | mask.tags & {TRIANGLE}
+        met = (
+            still_unmasked(made.tags | mask.tags, (first(args), mask))
+            | mask.tags & {TRIANGLE, FLIPPED}
+            | kept(mask.tags, BLENDED)
+        )
         made = rows.spread_out(made, mask)
     made.tags = made.tags - UNMASKED | met
     return rows.masked(it, made, site, first(args), mask)
@@ -133,7 +150,7 @@ def flip_of(axis: int) -> Op:
 
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = rows.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site)
+    made = rows.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site, cached=False)
     return tagged(progressions.disordered(made, first(args)), MOVED)
 
 

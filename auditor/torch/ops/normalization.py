@@ -50,4 +50,4 @@ def along_axis(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _scaled(it: Interpreter, args: Args, axes: Iterable[int], site: Site | None) -> Value:
-    return rows.normed(same(it, args, site), first(args), axes, site)
+    return rows.normed(it, same(it, args, site), first(args), axes, site)

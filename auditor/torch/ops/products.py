@@ -18,14 +18,18 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     a, b = as_tensor(args.get(0, "input") or NONE), as_tensor(args.get(1, "other", "mat2") or NONE)
     if a is None or b is None or a.shape is None or b.shape is None or not a.shape or not b.shape:
         return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
-    made = rows.multiplied(result(shapes.matmul(a.shape, b.shape), a, b), a, b, site)
+    made = rows.spread_out(result(shapes.matmul(a.shape, b.shape), a, b), a, b)
+    made = rows.multiplied(made, a, b, site)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
-    if it.events is not None and site is not None and not isinstance(b.shape[-2:][0], int) and not rows.is_part(a):
-        it.events.sees(b, site, masked=True)
-    elif MOVED in b.tags and it.events is not None and site is not None and isinstance(b.shape[-1], dims.Poly):
-        keys = altered(b, shape=(*b.shape[:-2], *reversed(b.shape[-2:])))
-        it.events.sees(keys, site, masked=True)
+    if it.events is not None and site is not None:
+        if not rows.is_part(a):
+            it.events.multiplies(b, site)
+        if not isinstance(b.shape[-2:][0], int) and not rows.is_part(a):
+            it.events.sees(b, site, masked=True)
+        elif MOVED in b.tags and isinstance(b.shape[-1], dims.Poly):
+            keys = altered(b, shape=(*b.shape[:-2], *reversed(b.shape[-2:])))
+            it.events.sees(keys, site, masked=True)
     return recurrences.computed(it, rows.leaked(it, made, a, b, site))
 
 
@@ -41,6 +45,7 @@ def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
         )
     made = result((*x.shape[:-1], weight.shape[0]), x, weight)
     made.tags = made.tags - STANDING
+    made = rows.spread_out(made, weight)
     return recurrences.computed(it, rows.blended(made, site, dims.is_query(x.shape[-1])))
 
 
@@ -95,11 +100,16 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     kept = next((t.shape for t in (v, k) if t is not None and t.shape and len(t.shape) > 1), None)
     if it.events is not None and kept is not None and site is not None:
         it.events.attended(site, dims.is_query(kept[-2]))
-    unmasked = v is not None and _sees_all(args.get(3, "attn_mask")) and rows.reads_written(it, v)
+    mask = args.get(3, "attn_mask")
+    if it.events is not None and site is not None and isinstance(mask, Tensor) and k is not None and k.shape:
+        it.events.meets((*q.shape[:-1], *k.shape[-2:-1]), mask.shape or (), site)
+    unmasked = v is not None and _sees_all(mask) and rows.reads_written(it, v)
     for seen in (k, v) if it.events is not None and site is not None else ():
         if seen is not None:
             it.events.sees(seen, site, masked=not (causal and unmasked))
-    return rows.blended(rows.mixed(made), site, unmasked and not causal)
+    made = rows.blended(rows.mixed(made), site, unmasked and not causal)
+    at = mask.places[-1] if unmasked and isinstance(mask, Tensor) and mask.places else None
+    return rows.blended(made, at, at is not None and not causal)
 
 
 def _sees_all(mask: Value | None) -> bool:

@@ -5,18 +5,28 @@ from __future__ import annotations
 from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
-from auditor.places import Site
+from auditor.places import Site, here
 from auditor.torch import positions, progressions, read_rows, rows, shapes
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import Op, first
 from auditor.torch.pairs import named_pair
 from auditor.torch.tensors import as_tensor, dtype_of, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given
+from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given, merge_places
 from auditor.values.tags import ARGMAX
 
 
 def reduction(it: Interpreter, args: Args, site: Site | None) -> Value:
     return _pooled(it, args, site)
+
+
+def norm(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`norm(p, dim, keepdim)`: the kind of norm stands before the axes."""
+    return _pooled(it, args, site, 2, 3)
+
+
+def deviation(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`std(dim, correction, keepdim)` and `var`."""
+    return _pooled(it, args, site, keep=3)
 
 
 def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -33,7 +43,8 @@ def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = _pooled(it, args, site)
     if axes is None:
         return made
-    return named_pair(made, tagged(altered(made, dtype="int64"), ARGMAX), ("values", "indices"))
+    at = altered(made, dtype="int64", places=merge_places(here(site), made.places))
+    return named_pair(made, tagged(at, ARGMAX), ("values", "indices"))
 
 
 def bound(op: Op, last: bool) -> Op:
@@ -54,13 +65,13 @@ def extrema(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def argmax(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = _reduced(first(args), _axes(args), _keeps(args), site)
-    return tagged(altered(made, dtype="int64"), ARGMAX)
+    made = _reduced(it, first(args), _axes(args), _keeps(args), site)
+    return tagged(altered(made, dtype="int64", places=merge_places(here(site), made.places)), ARGMAX)
 
 
 def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
     """One reduced tensor for each quantile, stacked in front when several are asked for."""
-    made = _reduced(first(args), _axes(args, 2), _keeps(args, 3), site)
+    made = _reduced(it, first(args), _axes(args, 2), _keeps(args, 3), site)
     asked = as_tensor(args.get(1, "q") or NONE)
     if asked is None or not asked.shape or made.shape is None:
         return (
@@ -71,7 +82,7 @@ def quantile(it: Interpreter, args: Args, site: Site | None) -> Value:
     return altered(made, shape=(*asked.shape, *made.shape))
 
 
-def _reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -> Tensor:
+def _reduced(it: Interpreter, t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -> Tensor:
     if t.shape is None:
         return result(None, t, reason=t.reason)
     shape = t.shape
@@ -84,13 +95,13 @@ def _reduced(t: Tensor, axes: list[int] | None, keep: bool, site: Site | None) -
     if cut and site is not None and site not in made.cuts:
         made.cuts = (*made.cuts, site)
     made = positions.counted(made, t)
-    return rows.pooled(made, t, gone, site)
+    return rows.pooled(it, made, t, gone, site)
 
 
 def _pooled(it: Interpreter, args: Args, site: Site | None, position: int = 1, keep: int = 2) -> Tensor:
     """A reduction; over rows of a cache it takes in those of the whole query, whichever of these it goes into."""
     t, axes = first(args), _axes(args, position)
-    made = _reduced(t, axes, _keeps(args, keep), site)
+    made = _reduced(it, t, axes, _keeps(args, keep), site)
     if it.events is None or not it.events.writes or t.shape is None:
         return made
     over = [shapes.normal(a, len(t.shape)) for a in (range(len(t.shape)) if axes is None else axes) if a < 10**6]

@@ -37,6 +37,8 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = progressions.cut(made, t, axis, start)
     if start is not None and read_rows.are_elsewhere(it, t, axis, start):
         made = tagged(made, MOVED)
+    if it.events is not None and site is not None:
+        it.events.reads(t, args.get(2, "start"), length, site)
     if length == 1 != t.shape[axis]:
         made = positions.taken(made, t, args.get(2, "start"))
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:

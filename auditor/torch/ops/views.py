@@ -31,10 +31,15 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     baked = done.fits is False or any(isinstance(d, dims.Poly) and d.traced for d in target)
     if baked and site is not None and it.events is not None:
         it.events.baked.append((site, f"reshape of {shapes.text(t.shape)} to {shapes.text(tuple(target))}"))
-    made = viewed(t, done.shape)
-    if rows.tears_rows(t.shape, done.shape):
-        made = rows.blended(made, site)
+    made = rows.reshaped(viewed(t, done.shape), t, site)
     return tagged(made, ONE_ROW) if done.one_row else made
+
+
+def view_as(it: Interpreter, args: Args, site: Site | None) -> Value:
+    t, other = first(args), args.get(1, "other")
+    if not isinstance(other, Tensor) or other.shape is None or t.shape is None:
+        return expand(it, args, site)
+    return rows.reshaped(viewed(t, other.shape), t, site)
 
 
 def _is_data(t: Tensor) -> bool:
@@ -49,7 +54,8 @@ def flatten(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("flatten() of a tensor that is not known", site, t)
     rank = len(t.shape)
     start, end = shapes.normal(start, rank), shapes.normal(end, rank)
-    return viewed(t, (*t.shape[:start], dims.product(t.shape[start : end + 1]), *t.shape[end + 1 :]))
+    made = viewed(t, (*t.shape[:start], dims.product(t.shape[start : end + 1]), *t.shape[end + 1 :]))
+    return rows.reshaped(made, t, site)
 
 
 def unflatten(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -59,7 +65,7 @@ def unflatten(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("unflatten() with sizes that are not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
     part = shapes.reshape((t.shape[axis],), target).shape
-    return viewed(t, (*t.shape[:axis], *part, *t.shape[axis + 1 :]))
+    return rows.reshaped(viewed(t, (*t.shape[:axis], *part, *t.shape[axis + 1 :])), t, site)
 
 
 def permute(it: Interpreter, args: Args, site: Site | None) -> Value:

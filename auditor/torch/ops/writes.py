@@ -169,6 +169,7 @@ def _taken_at(args: Args, adds: bool = False) -> _Taken:
 _TAKEN: dict[Op, Callable[[Args], _Taken]] = {
     scattered: _taken_at,
     accumulated: partial(_taken_at, adds=True),
+    creation.like: lambda args: (None, Const(0), ""),  # `zero_` and `fill_`
     copy_shape: lambda args: (None, args.pos[1] if len(args.pos) > 1 else None, ""),
     elementwise.masked: lambda args: (args.get(1, "mask"), None, ""),
     creation.like: lambda args: (None, args.get(1, "value") or Const(0), ""),
