@@ -106,8 +106,6 @@ def _is_dynamic(v: Value) -> bool | None:
             return common([_is_dynamic(o) for o in options])
         case Unknown() | Num():
             return None
-        case Instance(attrs={"max": most, "min": Const(value=int(least))}) if least > 0:
-            return _leaves_room(most) is not False  # torch makes no dimension whose bounds are the same
         case Instance(attrs={"max": most}):
             return _leaves_room(most)
     return True

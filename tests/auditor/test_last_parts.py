@@ -43,7 +43,7 @@ ct.convert(
 
 
 def test_a_last_part_with_states_is_a_decoder(tmp_path: Path) -> None:
-    assert judged(tmp_path, SCRIPT).says() == "out by static-query"
+    assert judged(tmp_path, SCRIPT).says() == "out by hybrid-state"
 
 
 @pytest.mark.parametrize("edit", [('"logits"', '"mel"'), ('"hidden_in", *names', '"frames", *names')])
