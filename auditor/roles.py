@@ -56,24 +56,14 @@ _QUERY = (
     "x",
     "latent",
 )
-_NOT_QUERY = {
-    "position",
-    "positions",
-    "pos",
-    "mask",
-    "rope",
-    "cos",
-    "sin",
+_WHERE = {"position", "positions", "pos", "mask", "rope", "cos", "sin", "step", "offset", "index", "slot"}
+_NOT_QUERY = _WHERE | {
     "image",
     "audio",
     "vision",
-    "step",
     "shift",
     "deepstack",
     "pixel",
-    "offset",
-    "index",
-    "slot",
     "per",
     "temperature",
     "feats",
@@ -248,14 +238,25 @@ def encoder_name(names: Sequence[str]) -> str | None:
     return next((n for n, p in parts if p & _ENCODES), None)
 
 
+_HIDDEN_STATE = {"hidden", "state"}
+
+
+def is_recurrent_beside(name: str, others: Sequence[str]) -> bool:
+    """Whether `hidden_state` is that of a recurrent network, beside what such a network reads.
+
+    Beside masks and positions alone it is what goes into a part of a model.
+    """
+    return set(words(name)) == _HIDDEN_STATE and not all(set(words(n)) & _WHERE for n in others)
+
+
 def query_rank(name: str) -> int:
     """How much a name sounds like the query: lower is better, 1000 and more is no query."""
     lower = name.lower()
     if lower in _QUERY:
         return _QUERY.index(lower)
     parts = set(words(name))
-    if parts == {"hidden", "state"}:
-        return 600  # of a part of a model; beside anything else it is that of a recurrent network
+    if parts == _HIDDEN_STATE:
+        return 600
     if parts & _NOT_QUERY:
         return 1000
     for n, q in enumerate(_QUERY):

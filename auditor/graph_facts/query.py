@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
 from auditor.places import Site
-from auditor.roles import is_cache_name, is_logits_name, query_rank, words
+from auditor.roles import is_cache_name, is_logits_name, is_recurrent_beside, query_rank, words
 from auditor.values import NONE, Const, Instance, Tensor, Union, Unknown, Value, merge_flags, text_of
 from rules.facts import Fact, Query
 
@@ -16,7 +16,9 @@ def query_among(others: Sequence[Declared]) -> Declared | None:
     """The input that is most like a query, by its name; None when none is."""
     ranked = sorted((query_rank(i.name), n, i) for n, i in enumerate(others) if not is_cache_name(i.name))
     tensors = [i for r, _, i in ranked if r < 1000 and not isinstance(i.value, Const)]
-    return tensors[0] if tensors else None
+    if not tensors or is_recurrent_beside(tensors[0].name, [i.name for _, _, i in ranked if i is not tensors[0]]):
+        return None
+    return tensors[0]
 
 
 def query_axis(i: Declared) -> int:

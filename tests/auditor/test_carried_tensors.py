@@ -395,6 +395,18 @@ def test_a_hidden_state_is_the_query_of_a_part_of_a_model(tmp_path: Path) -> Non
     assert judge(facts).says() == "out by no-logits"
 
 
+def test_a_network_of_samples_with_a_hidden_and_a_cell_state_is_no_decoder(tmp_path: Path) -> None:
+    names = ("audio_input", "hidden_state", "cell_state")
+    given = ", ".join(f'ct.TensorType("{n}", (1, 64))' for n in names)
+    outputs = ", ".join(f'ct.TensorType("{n}")' for n in ("speech", "new_hidden_state", "new_cell_state"))
+    script = (
+        "import coremltools as ct\nimport torch\nfrom elsewhere import Network\n"
+        "traced = torch.jit.trace(Network().eval(), tuple(torch.zeros(1, 64) for _ in range(3)))\n"
+        f"ct.convert(traced, inputs=[{given}], outputs=[{outputs}]).save('n.mlpackage')\n"
+    )
+    assert judge(graph_of(scan_text(tmp_path, {"export.py": script})).facts).says() == "out by not-a-decoder"
+
+
 def test_beside_another_input_it_is_that_of_a_recurrent_network(tmp_path: Path) -> None:
     script = mutate(PART, ('ct.TensorType("causal_mask", (1, 1, rows, seen))', 'ct.TensorType("targets", (1, 7))'))
     query = graph_of(scan_text(tmp_path, {"export.py": script})).facts.query.value
