@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, read_rows, rows, shared_positions, vectors
+from auditor.torch import positions, progressions, read_rows, row_layouts, rows, shared_positions, vectors
 from auditor.torch.keys import at_begin, in_one_place, is_length, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
@@ -65,25 +65,33 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made.of = tensor
     if tensor.pick is not None and all(map(_is_new_axis_or_all, keys)):
         made.pick = tensor.pick.seen
+    made = _marked(it, made, tensor, keys, parts, site)
+    if any(p.cut for p in parts) and site not in made.cuts:
+        made.cuts = (*made.cuts, site)
+    return _placed(made, tensor, key, parts)
+
+
+def _marked(
+    it: Interpreter, made: Tensor, tensor: Tensor, keys: Sequence[Value], parts: Sequence[_Part], site: Site
+) -> Tensor:
+    """`made`, with what is to be said of its rows: whose they are, and of a cache, which of them."""
     made = rows.other(it, made, any(p.elsewhere for p in parts), site)
     if any(p.turned for p in parts):
         made = rows.turned(made, site)
     if TRIANGLE in tensor.tags:
         made = _of_triangle(made, tensor, parts)
     if BEHIND in tensor.tags:
-        made = rows.cut_behind(made, keys, site)
-    made = _placed(made, tensor, key, parts)
-    if made.base is not None and _later_rows(tensor.shape, parts):
+        made = row_layouts.cut_behind(made, keys, site)
+    if made.base is not None and _later_rows(tensor.shape or (), parts):
         made.tags = made.tags | {LATER}
     if _beside_written(it, tensor, parts) or _in_other_order(tensor, parts) or _is_elsewhere(it, tensor, parts):
         made.tags = made.tags | {MOVED}
-    for part in parts if it.events is not None and tensor.base is not None else ():
-        if part.slice is not None and it.events is not None:
-            it.events.reads(tensor, part.slice.items[0], part.left[0], site)
+    if it.events is not None and tensor.base is not None:
+        for part in parts:
+            if part.slice is not None:
+                it.events.reads(tensor, part.slice.items[0], part.left[0], site)
     if GROWN in made.tags and any(isinstance(k, Seq) for k in keys):
         made.tags = made.tags | {MOVED}
-    if any(p.cut for p in parts) and site not in made.cuts:
-        made.cuts = (*made.cuts, site)
     return made
 
 

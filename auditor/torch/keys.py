@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from auditor import dims
-from auditor.torch.rows import is_mask
+from auditor.torch.row_masks import is_mask
 from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, as_dim, is_none
 from auditor.values.tags import ALIKE, FLIPPED, FLOORED, PICKED, WRAPS
 

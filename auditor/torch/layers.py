@@ -9,7 +9,7 @@ from auditor.dims import Dim
 from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, recurrences, rows
+from auditor.torch import positions, recurrences, row_mixing, rows
 from auditor.torch.modules import MODULE
 from auditor.torch.ops import convolution, elementwise, normalization, views
 from auditor.torch.ops.op import Op
@@ -157,7 +157,7 @@ def _convolution(spatial: int, transposed: bool = False) -> Forward:
             shape = convolution.convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed)
         made = result(shape, x)
         made.tags = made.tags - STANDING | {LEARNED}
-        return recurrences.computed(it, rows.convolved(made, x, kernel, site))
+        return recurrences.computed(it, row_mixing.convolved(made, x, kernel, site))
 
     return forward
 
@@ -191,7 +191,7 @@ def _pool(spatial: int) -> Forward:
         stride = [k if s == 0 else s for k, s in zip(kernel, stride, strict=True)]
         channels, padding = x.shape[-spatial - 1], _each(obj, "padding", spatial, 0)
         shape = convolution.convolved_shape(x.shape, channels, kernel, stride, padding, [1] * spatial, False)
-        return rows.convolved(result(shape, x), x, kernel, site)
+        return row_mixing.convolved(result(shape, x), x, kernel, site)
 
     return forward
 
@@ -211,7 +211,7 @@ def _attention(it: Interpreter, obj: Instance, args: Args, site: Site | None) ->
     q, k = as_tensor(args.get(0, "query") or NONE), as_tensor(args.get(1, "key") or NONE)
     out = unknown_tensor("attention", site)
     if q is not None:
-        out = rows.mixed(result(q.shape, *(a for a in args.pos if isinstance(a, Tensor))))
+        out = row_mixing.mixed(result(q.shape, *(a for a in args.pos if isinstance(a, Tensor))))
         out = rows.blended(out, site, k is not None and any(map(dims.is_query, k.shape or ())))
     return Seq("tuple", [out, unknown_tensor("attention weights", site)])
 

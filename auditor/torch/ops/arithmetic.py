@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing, positions, progressions, recurrences, rows, shapes, shared_positions
+from auditor.torch import placing, positions, progressions, recurrences, row_masks, rows, shapes, shared_positions
 from auditor.torch.ops.op import first
 from auditor.torch.ops.products import is_parameter, matmul
 from auditor.torch.shapes import Shape
@@ -42,7 +42,7 @@ def added(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = _with_length(it, broadcasting(it, args, site), args, site)
     if not isinstance(made, Tensor):
         return made
-    return _counted("+", rows.summed(it, made, site, *args.pos, *args.kw.values()), args)
+    return _counted("+", row_masks.summed(it, made, site, *args.pos, *args.kw.values()), args)
 
 
 def _counted(op: str, made: Tensor, args: Args) -> Tensor:
@@ -86,7 +86,9 @@ def added_to(it: Interpreter, args: Args, site: Site | None) -> Value:
 def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = combine(it, [*args.pos, *(args.kw[k] for k in ("other",) if k in args.kw)], site)
     taken = args.get(1, "other")
-    made = rows.cancelled(rows.summed(it, made, site, *args.pos, *args.kw.values()), args.get(0, "input"), taken)
+    made = row_masks.cancelled(
+        row_masks.summed(it, made, site, *args.pos, *args.kw.values()), args.get(0, "input"), taken
+    )
     made = shared_positions.relative(made, args.get(0, "input") or NONE, taken or NONE)
     made = _counted("-", made, args)
     return tagged(made, WRAPS) if isinstance(taken, Tensor) and FLOORED in taken.tags else made
@@ -100,7 +102,7 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
     factors = [*args.pos, *(v for name, v in args.kw.items() if name != "out")]
     if rounding:
         return tagged(made, FLOORED)
-    return recurrences.scaled(it, rows.scaled(it, made, site, *factors), factors)
+    return recurrences.scaled(it, row_masks.scaled(it, made, site, *factors), factors)
 
 
 def polar(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -131,7 +133,7 @@ def compared(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = broadcasting(it, args, site)
     operands = [*args.pos, *args.kw.values()]
     shared_positions.numbered(it.events, *operands)
-    return rows.compares(made, operands) if isinstance(made, Tensor) else made
+    return row_masks.compares(made, operands) if isinstance(made, Tensor) else made
 
 
 def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -165,11 +167,11 @@ def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     given = (args.get(0, "condition"), args.get(1, "input"))  # `t.where(condition, other)` has it second
     condition = next((c for c in given if isinstance(c, Tensor) and c.dtype == "bool"), given[0])
     chosen = [v for v in (*args.pos, *args.kw.values()) if isinstance(v, Tensor) and v is not condition]
-    if rows.is_mask(condition):
+    if row_masks.is_mask(condition):
         made = _in_place(it, made, chosen)
     made.dtype = chosen[0].dtype if chosen else "float32"
     if condition is not None:
-        made = rows.masked(it, made, site, condition, *(v for v in args.pos if v is not condition))
+        made = row_masks.masked(it, made, site, condition, *(v for v in args.pos if v is not condition))
     if any(isinstance(v, Tensor) and v.dtype.startswith(("int", "uint")) for v in args.pos[1:]):
         return tagged(made, CHOSEN)
     return made
@@ -254,14 +256,14 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     elif op == "//":
         made = tagged(made, FLOORED)
     elif op in _COMPARES:
-        made = rows.compares(made, (a, b))
+        made = row_masks.compares(made, (a, b))
     elif op in ("+", "-"):
-        made = rows.summed(it, made, site, a, b)
-        made = shared_positions.relative(rows.cancelled(made, a, b), a, b) if op == "-" else made
+        made = row_masks.summed(it, made, site, a, b)
+        made = shared_positions.relative(row_masks.cancelled(made, a, b), a, b) if op == "-" else made
     elif op == "^":
-        made = rows.cancelled(made, a, b)
+        made = row_masks.cancelled(made, a, b)
     elif op in ("*", "/"):
-        made = recurrences.scaled(it, rows.scaled(it, made, site, a, b), (a, b))
+        made = recurrences.scaled(it, row_masks.scaled(it, made, site, a, b), (a, b))
     if (type(a) is Tensor and a.pick is not None) or (type(b) is Tensor and b.pick is not None):
         made = placing.combined(it, op, a, b, made)
         if op not in ("*", "/"):

@@ -6,7 +6,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import recurrences, rows, shapes
+from auditor.torch import recurrences, row_mixing, shapes
 from auditor.torch.ops.op import Op, first
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, result, size, sizes, unknown_tensor
@@ -26,7 +26,7 @@ def convolution(spatial: int, transposed: bool = False) -> Op:
         groups = size(args.kw.get("groups", Const(1))) or 1
         channels = dims.mul(weight.shape[1], groups) if transposed else weight.shape[0]
         shape = convolved_shape(x.shape, channels, kernel, stride, padding, dilation, transposed)
-        return recurrences.computed(it, rows.convolved(result(shape, x, weight), x, kernel, site))
+        return recurrences.computed(it, row_mixing.convolved(result(shape, x, weight), x, kernel, site))
 
     return run
 

@@ -8,7 +8,7 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, recurrences, rows, shapes
+from auditor.torch import positions, progressions, recurrences, row_masks, row_mixing, rows, shapes
 from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
@@ -79,7 +79,7 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
         )
         made = rows.spread_out(made, mask)
     made.tags = made.tags - UNMASKED | met
-    return rows.masked(it, made, site, first(args), mask)
+    return row_masks.masked(it, made, site, first(args), mask)
 
 
 def softmax(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -110,7 +110,7 @@ def ordered(axis: int, default: int | None = None, blends: bool = False) -> _Ten
         made = same(it, args, site)
         made.tags = made.tags - {ALIKE}
         along = args.get(axis, "dim", "dims", "axis")
-        return rows.along(it, made, first(args), along, default, site if blends else None, site)
+        return row_mixing.along(it, made, first(args), along, default, site if blends else None, site)
 
     return run
 
@@ -150,7 +150,7 @@ def flip_of(axis: int) -> Op:
 
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = rows.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site, cached=False)
+    made = row_mixing.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site, cached=False)
     return tagged(progressions.disordered(made, first(args)), MOVED)
 
 

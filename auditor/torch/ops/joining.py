@@ -11,7 +11,17 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import progressions, read_rows, rows, shapes, shared_positions, vectors
+from auditor.torch import (
+    progressions,
+    read_rows,
+    row_layouts,
+    row_masks,
+    row_mixing,
+    rows,
+    shapes,
+    shared_positions,
+    vectors,
+)
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import is_layer
@@ -54,7 +64,7 @@ def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], 
         made.tags = made.tags | {MOVED}
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, tensors, site)
-    made = vectors.joined(rows.joined(made, lengths, site), tensors)
+    made = vectors.joined(row_layouts.joined(made, lengths, site), tensors)
     return rows.spread_out(rows.other(it, made, len(tensors) > 1 and dims.depends_on_query(total), site), *tensors)
 
 
@@ -104,7 +114,7 @@ def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:
     again = any(d != 1 and c != 1 for d, c in zip((*pad, *t.shape), counts, strict=True))
     if again and t.dtype.startswith(("int", "uint")):
         made = tagged(made, WRAPS)  # the same numbers come again: a table of slots in a ring
-    return rows.spread_out(rows.widened(t, made), t)
+    return rows.spread_out(row_masks.widened(t, made), t)
 
 
 def repeat_interleave(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -116,7 +126,7 @@ def repeat_interleave(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = result(
         shapes.replace(t.shape, axis, dims.mul(t.shape[shapes.normal(axis, len(t.shape))], count)), t, site=None
     )
-    return rows.spread_out(rows.along(it, made, t, Const(axis), site=site), t)
+    return rows.spread_out(row_mixing.along(it, made, t, Const(axis), site=site), t)
 
 
 def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -129,8 +139,8 @@ def pad(it: Interpreter, args: Args, site: Site | None) -> Value:
         shape[axis] = dims.add(shape[axis], dims.add(before, behind))
     made = result(tuple(shape), t)
     for axis, before, behind in sides:
-        made = rows.joined(made, [before, t.shape[axis]], site)
-        made = rows.joined(made, [before, dims.add(t.shape[axis], behind)], site)
+        made = row_layouts.joined(made, [before, t.shape[axis]], site)
+        made = row_layouts.joined(made, [before, dims.add(t.shape[axis], behind)], site)
     moved = any(dims.depends_on_query(t.shape[axis]) and (before, behind) != (0, 0) for axis, before, behind in sides)
     if any(before != 0 and read_rows.has_rows(it, t, axis) for axis, before, _ in sides):
         made = tagged(made, MOVED)

@@ -8,7 +8,7 @@ from auditor import operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows, shapes
+from auditor.torch import row_mixing, shapes
 from auditor.torch.ops.elementwise import same
 from auditor.torch.ops.op import Op, first
 from auditor.values import Args, Seq, Value
@@ -50,4 +50,4 @@ def along_axis(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _scaled(it: Interpreter, args: Args, axes: Iterable[int], site: Site | None) -> Value:
-    return rows.normed(it, same(it, args, site), first(args), axes, site)
+    return row_mixing.normed(it, same(it, args, site), first(args), axes, site)

@@ -6,7 +6,7 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.memo import by_identity
 from auditor.places import Site
-from auditor.torch import positions, recurrences, rows, shapes, shared_positions
+from auditor.torch import positions, recurrences, row_mixing, rows, shapes, shared_positions
 from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
@@ -19,18 +19,18 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     if a is None or b is None or a.shape is None or b.shape is None or not a.shape or not b.shape:
         return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
     made = rows.spread_out(result(shapes.matmul(a.shape, b.shape), a, b), a, b)
-    made = rows.multiplied(made, a, b, site)
+    made = row_mixing.multiplied(made, a, b, site)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
     if it.events is not None and site is not None:
-        if not rows.is_part(a):
+        if not row_mixing.is_part(a):
             it.events.multiplies(b, site)
-        if not isinstance(b.shape[-2:][0], int) and not rows.is_part(a):
+        if not isinstance(b.shape[-2:][0], int) and not row_mixing.is_part(a):
             it.events.sees(b, site, masked=True)
         elif MOVED in b.tags and isinstance(b.shape[-1], dims.Poly):
             keys = altered(b, shape=(*b.shape[:-2], *reversed(b.shape[-2:])))
             it.events.sees(keys, site, masked=True)
-    return recurrences.computed(it, rows.leaked(it, made, a, b, site))
+    return recurrences.computed(it, row_mixing.leaked(it, made, a, b, site))
 
 
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -73,12 +73,12 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (t for t in tensors if t is not None), site)
     summed = shapes.summed_over(equation or "", known)
-    made = rows.mixed(made) if sum(len(s) > 2 for s in known) > 1 else made
+    made = row_mixing.mixed(made) if sum(len(s) > 2 for s in known) > 1 else made
     if len(known) == 2 and len(shape) > 2 and dims.is_query(shape[-2]) and not dims.is_query(shape[-1]):
         made = tagged(made, SCORES)
     made = recurrences.computed(it, rows.blended(made, site, any(map(dims.is_query, summed))))
     return (
-        rows.leaked(it, made, tensors[0], tensors[-1], site)
+        row_mixing.leaked(it, made, tensors[0], tensors[-1], site)
         if tensors[0] is not None and tensors[-1] is not None
         else made
     )
@@ -103,11 +103,11 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     mask = args.get(3, "attn_mask")
     if it.events is not None and site is not None and isinstance(mask, Tensor) and k is not None and k.shape:
         it.events.meets((*q.shape[:-1], *k.shape[-2:-1]), mask.shape or (), site)
-    unmasked = v is not None and _sees_all(mask) and rows.reads_written(it, v)
+    unmasked = v is not None and _sees_all(mask) and row_mixing.reads_written(it, v)
     for seen in (k, v) if it.events is not None and site is not None else ():
         if seen is not None:
             it.events.sees(seen, site, masked=not (causal and unmasked))
-    made = rows.blended(rows.mixed(made), site, unmasked and not causal)
+    made = rows.blended(row_mixing.mixed(made), site, unmasked and not causal)
     at = mask.places[-1] if unmasked and isinstance(mask, Tensor) and mask.places else None
     return rows.blended(made, at, at is not None and not causal)
 

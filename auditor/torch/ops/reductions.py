@@ -6,7 +6,7 @@ from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, progressions, read_rows, rows, shapes
+from auditor.torch import positions, progressions, read_rows, row_mixing, rows, shapes
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import Op, first
 from auditor.torch.pairs import named_pair
@@ -95,7 +95,7 @@ def _reduced(it: Interpreter, t: Tensor, axes: list[int] | None, keep: bool, sit
     if cut and site is not None and site not in made.cuts:
         made.cuts = (*made.cuts, site)
     made = positions.counted(made, t)
-    return rows.pooled(it, made, t, gone, site)
+    return row_mixing.pooled(it, made, t, gone, site)
 
 
 def _pooled(it: Interpreter, args: Args, site: Site | None, position: int = 1, keep: int = 2) -> Tensor:

@@ -9,7 +9,7 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, read_rows, rows, shapes, vectors
+from auditor.torch import positions, progressions, read_rows, row_layouts, row_mixing, rows, shapes, vectors
 from auditor.torch.keys import at_begin, in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.ops.op import first
@@ -86,7 +86,7 @@ def _by_numbers(it: Interpreter, made: Tensor, t: Tensor, axis: int, index: Tens
     assert t.shape is not None
     if progressions.is_each(index, t.shape[axis]):
         return made
-    made = rows.along(it, made, t, Const(axis), site=site)
+    made = row_mixing.along(it, made, t, Const(axis), site=site)
     return rows.turned(made, site) if dims.is_query(t.shape[axis]) and progressions.is_known(index) else made
 
 
@@ -104,13 +104,13 @@ def gather(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = progressions.picked(positions.looked_up(result(index.shape, t, index)), t, index)
     made = _in_order(made, t, integer(args.get(1, "dim")), index)
     made.dtype = t.dtype
-    if rows.crosses(t, index):
+    if row_layouts.crosses(t, index):
         made = rows.blended(made, site)
     if t.shape is not None and any(
         dims.depends_on_query(a) and not dims.depends_on_query(b) for a, b in zip(t.shape, index.shape, strict=False)
     ):
         made.cuts = (*made.cuts, site) if site is not None else made.cuts
-    return rows.along(it, made, t, args.get(1, "dim"), site=site)
+    return row_mixing.along(it, made, t, args.get(1, "dim"), site=site)
 
 
 def take_along(it: Interpreter, args: Args, site: Site | None) -> Value:

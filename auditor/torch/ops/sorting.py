@@ -6,7 +6,7 @@ from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import progressions, rows, shapes
+from auditor.torch import progressions, row_mixing, shapes
 from auditor.torch.ops.elementwise import holds_rows_along
 from auditor.torch.ops.op import first
 from auditor.torch.pairs import named_pair
@@ -26,7 +26,7 @@ def topk(it: Interpreter, args: Args, site: Site | None) -> Value:
     else:
         made = result(shapes.replace(t.shape, axis, k), t)
         if not dims.depends_on_query(k):  # of as many as there are nothing is left out: they are sorted
-            made = rows.pooled(it, made, t, (shapes.normal(axis, len(t.shape)),), site)
+            made = row_mixing.pooled(it, made, t, (shapes.normal(axis, len(t.shape)),), site)
     made = tagged(altered(made, places=merge_places(here(site), made.places)), TOPK)
     return named_pair(made, tagged(altered(made, dtype="int64"), ARGMAX), ("values", "indices"))
 
@@ -35,7 +35,7 @@ def sort(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = first(args)
     axis = args.get(1, "dim")
     axis = axis if isinstance(axis, Const) and type(axis.value) is int else args.kw.get("dim")
-    made = rows.along(it, result(t.shape, t), t, axis, -1, site, cached=False)
+    made = row_mixing.along(it, result(t.shape, t), t, axis, -1, site, cached=False)
     if progressions.numbers(t) is not None:
         down = args.get(2, "descending")
         made = progressions.sorted_(made, t, down is not None and operators.truth(down) is not False)

@@ -6,7 +6,7 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import rows, shapes
+from auditor.torch import row_layouts, row_masks, rows, shapes
 from auditor.torch.ops.conversions import view_of
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
@@ -31,7 +31,7 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     baked = done.fits is False or any(isinstance(d, dims.Poly) and d.traced for d in target)
     if baked and site is not None and it.events is not None:
         it.events.baked.append((site, f"reshape of {shapes.text(t.shape)} to {shapes.text(tuple(target))}"))
-    made = rows.reshaped(viewed(t, done.shape), t, site)
+    made = row_layouts.reshaped(viewed(t, done.shape), t, site)
     return tagged(made, ONE_ROW) if done.one_row else made
 
 
@@ -39,7 +39,7 @@ def view_as(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, other = first(args), args.get(1, "other")
     if not isinstance(other, Tensor) or other.shape is None or t.shape is None:
         return expand(it, args, site)
-    return rows.reshaped(viewed(t, other.shape), t, site)
+    return row_layouts.reshaped(viewed(t, other.shape), t, site)
 
 
 def _is_data(t: Tensor) -> bool:
@@ -55,7 +55,7 @@ def flatten(it: Interpreter, args: Args, site: Site | None) -> Value:
     rank = len(t.shape)
     start, end = shapes.normal(start, rank), shapes.normal(end, rank)
     made = viewed(t, (*t.shape[:start], dims.product(t.shape[start : end + 1]), *t.shape[end + 1 :]))
-    return rows.reshaped(made, t, site)
+    return row_layouts.reshaped(made, t, site)
 
 
 def unflatten(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -65,7 +65,7 @@ def unflatten(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("unflatten() with sizes that are not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
     part = shapes.reshape((t.shape[axis],), target).shape
-    return rows.reshaped(viewed(t, (*t.shape[:axis], *part, *t.shape[axis + 1 :])), t, site)
+    return row_layouts.reshaped(viewed(t, (*t.shape[:axis], *part, *t.shape[axis + 1 :])), t, site)
 
 
 def permute(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -142,7 +142,7 @@ def expand(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _spread(t: Tensor, shape: Shape) -> Tensor:
-    made = rows.widened(t, viewed(t, shape))
+    made = row_masks.widened(t, viewed(t, shape))
     return tagged(made, MIXED) if rows.spreads(t, shape) else made
 
 

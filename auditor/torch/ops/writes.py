@@ -8,7 +8,7 @@ from functools import partial
 from auditor import dims, operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing, progressions, rows
+from auditor.torch import placing, progressions, row_layouts, row_mixing, rows
 from auditor.torch.keys import wraps_at
 from auditor.torch.ops import creation, elementwise
 from auditor.torch.ops.arithmetic import (
@@ -130,13 +130,13 @@ def _written_at(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     parts = [a for a in (*args.pos[1:], *args.kw.values()) if isinstance(a, Tensor)]
     made = rows.spread_out(result(t.shape, t, *parts), *parts)
     made.tags = made.tags - UNMASKED
-    if any(rows.crosses(t, p) for p in parts):
+    if any(row_layouts.crosses(t, p) for p in parts):
         made = rows.blended(made, site)
     if t.data is not None:
         made = _on_constants(made, t, parts, site)
     axis = next((a for a in (*args.pos[1:3], args.kw.get("dim")) if isinstance(a, Const)), None)
     if axis is not None:
-        return rows.along(it, made, t, axis, site=site)
+        return row_mixing.along(it, made, t, axis, site=site)
     if isinstance(at := args.get(1, "indices"), Seq) and t.shape is not None:
         others = any(dims.depends_on_query(d) for d, _ in zip(t.shape, at.items, strict=False))
         return rows.other(it, made, others, site)
