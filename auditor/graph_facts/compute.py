@@ -7,24 +7,17 @@ from dataclasses import replace
 from auditor.graph_facts.carried import carried_states, carries_only
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
+from auditor.graph_facts.holders import may_hold_state, unread_holder
 from auditor.graph_facts.kinds import gives_one_output, kind_fact, kv_fact
 from auditor.graph_facts.logits import logits_fact
 from auditor.graph_facts.marks import event_marks, flexibility_marks, unwritten_marks, workload_marks
 from auditor.graph_facts.programs import run_forward, with_ranks
 from auditor.graph_facts.query import ends_a_model, fixed_width, is_inner_part, query_among, query_fact, reads_tokens
-from auditor.graph_facts.states import (
-    bound_inputs,
-    is_recurrent,
-    may_hold_state,
-    names_nothing,
-    not_followed,
-    states_fact,
-    unread_holder,
-)
+from auditor.graph_facts.states import bound_inputs, is_recurrent, states_fact
 from auditor.graph_facts.watching import watched
 from auditor.interpreter import Interpreter
 from auditor.roles import carried, recurrent_inputs
-from auditor.values import NO_FLAGS, Instance, Unknown
+from auditor.values import NO_FLAGS, Instance
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, State
 
 
@@ -50,12 +43,11 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     if not (d.state_names or recurrent or may_hold_state(d.module) or carries_unnamed or holder):
         # no states and no cache: nothing that `forward` computes can make this a decoder
         states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
-        if isinstance(d.module, Unknown) and names_nothing(d) and reads_tokens(query_input):
-            states = not_followed(d, d.module)
         kv = kv_fact(d, states, others)
-        if states.value is None or kv.value is Kv.NONE:
-            why_not = states.reason or "not looked at: the graph has no state and no cache"
-            skipped = Fact[Logits].unknown(why_not, d.site.place("export call"))
+        if kv.value is Kv.NONE:
+            skipped = Fact[Logits].unknown(
+                "not looked at: the graph has no state and no cache", d.site.place("export call")
+            )
             return GraphFacts(kind_fact(d, states, kv, query_input), states, query, skipped, kv)
     with watched(d):
         outcome, concrete = run_forward(it, d, query_input)

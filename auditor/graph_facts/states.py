@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from auditor.forward import Outcome
 from auditor.graph_facts.carried import by_outputs, comes_out_anew, through_outputs
-from auditor.graph_facts.declaration import SAVED, WRITTEN, Declaration, Declared
+from auditor.graph_facts.declaration import WRITTEN, Declaration, Declared
 from auditor.graph_facts.evidence import apart, evidence, why
-from auditor.graph_facts.query import reads_tokens
-from auditor.roles import cache_names, is_cache_name, is_state_name, no_logits_name, query_rank, role_by_name, words
+from auditor.graph_facts.holders import may_hold_state
+from auditor.roles import cache_names, is_cache_name, query_rank, role_by_name, words
 from auditor.torch import layer_slots
-from auditor.torch.modules import walk
 from auditor.torch.state_writes import Write
-from auditor.values import ExternalObject, Instance, Storage, Tensor, Unknown, Value, merge_flags
+from auditor.values import Storage, Tensor, Unknown, Value, merge_flags
 from auditor.values.tags import FROM
 from rules.facts import Fact, Place, Role, State
 
@@ -45,45 +45,6 @@ def is_recurrent(d: Declaration, recurrent: dict[str, Role], outcome: Outcome) -
     names = d.state_names if isinstance(d.state_names, tuple) else ()
     roles = {role_by_name(n) for n in (*names, *(w.storage.name for w in outcome.events.writes))}
     return bool(outcome.events.renewed) or not roles.union(recurrent.values()).isdisjoint((Role.CONV, Role.RECURRENT))
-
-
-def may_hold_state(module: Value) -> bool:
-    """Whether a buffer of the module is named like a state: such buffers become states when `forward` writes them."""
-    if not isinstance(module, Instance):
-        return False
-    for _, m in walk(module):
-        for name, v in m.attrs.items():
-            if isinstance(v, Tensor) and v.base is not None and v.base.role == "buffer" and is_state_name(name):
-                return True
-    return False
-
-
-_KEEP_NONE = ("transformers.", "diffusers.", "torchvision.", "timm.", "sentence_transformers.", SAVED)
-"""Libraries whose modules keep no state in buffers (what they carry on goes in and comes out), and the script's own."""
-
-
-def unread_holder(d: Declaration, q: Declared | None) -> Unknown | None:
-    """The module of a graph of tokens that nobody has read, where states are whatever it writes to its buffers."""
-    module = d.module
-    if d.state_names is not None or not reads_tokens(q) or not isinstance(module, (Unknown, ExternalObject)):
-        return None
-    name = module.name if isinstance(module, Unknown) else module.dotted
-    cached = bool(cache_names(d.input_names or [i.name for i in d.inputs]))
-    if not name or name.startswith(_KEEP_NONE) or cached or no_logits_name(d.output_names or ()):
-        return None  # the script's own, which was changed; or what goes in or comes out tells
-    reason = module.reason if isinstance(module, Unknown) else f"`{name}` cannot be read"
-    return Unknown(f"whether the module keeps states in its buffers is not known: {reason}", places=module.places)
-
-
-def names_nothing(d: Declaration) -> bool:
-    """Whether neither states nor inputs nor outputs are named: what the module holds and writes are its states."""
-    return d.state_names is None and d.input_names is None and d.output_names is None
-
-
-def not_followed(d: Declaration, cause: Unknown) -> Fact[tuple[State, ...]]:
-    """The states of a module that was not followed: those that it has by now are not known."""
-    reason, places = why(cause, d.site)
-    return Fact.unknown(f"the states of a module that was not followed: {reason}", *places)
 
 
 def states_fact(
@@ -119,7 +80,8 @@ def states_fact(
         names = tuple(n for n, s in written.items() if s.role in ("input", "buffer") and not _comes_out(d, n))
         by_input = {n: n for n in names}
         if not names and outcome.reason is not None and may_hold_state(d.module):
-            return not_followed(d, outcome.reason)
+            reason, places = why(outcome.reason, d.site)
+            return Fact.unknown(f"the states of a module that was not followed: {reason}", *places)
     declared = {i.name: i for i in d.inputs}
     states = []
     for name in names:
@@ -196,57 +158,69 @@ def _undeclared(d: Declaration, storage: Storage, outcome: Outcome) -> State:
 
 
 def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome, width: int | None) -> State:
-    role = role_by_name(name)
-    if role in (Role.UNKNOWN, Role.KV_UNIFIED) and source is not None:
-        other = role_by_name(source.name)
-        role = other if other is not Role.UNKNOWN and role is Role.UNKNOWN else role
-    dynamic = bool(source is not None and source.axes)
-    shape: tuple[str, ...] = ()
-    if source is not None and isinstance(source.value, Tensor) and source.value.shape is not None:
-        axes = source.axes or {}
-        shape = tuple("-1" if n in axes and axes[n].dynamic else str(s) for n, s in enumerate(source.value.shape))
-    reason = ""
-    if role is Role.UNKNOWN:
-        if dynamic:
-            role = Role.KV_UNIFIED
-        else:
-            reason = f"neither the name `{name}` nor its shape says what the state holds"
-    if role is Role.KV_UNIFIED and _latent(d, name):
-        role = Role.MLA_LATENT
+    role, reason = _by_name(d, name, source)
     mine = {name, source.name, source.parameter} if source is not None else {name, _buffer(name)}
-    hidden = outcome.events.hidden_cache
-    if hidden is not None and role.is_kv and not any(w.storage.name in mine for w in outcome.events.writes):
-        where = f" ({hidden.places[0].place()})" if hidden.places else ""
-        role, reason = Role.UNKNOWN, f"nothing is seen to write `{name}`, and {hidden.reason}{where}"
     writes = [w for w in outcome.events.writes if w.storage.name in mine]
     at: tuple[Place, ...] = ()
+    places = evidence(d.site, d.state_source, source.value if source is not None else None)
     anew = next((site for n, site in outcome.events.renewed.items() if n in mine), None)
+    narrow = next((w for w in writes if w.narrow), None)
     if anew is not None and (role is Role.UNKNOWN or role.is_kv):
         role, reason = Role.RECURRENT, f"`{name}` is computed anew from what it held ({anew.place()})"
-    copied = next((site for n in mine if n and (site := outcome.events.copied.get(FROM + n)) is not None), None)
-    if copied is not None and not writes and role.is_kv:
-        role, reason = Role.UNKNOWN, f"a copy of `{name}` is written, and not the state ({copied.place()})"
-    twice = layer_slots.shared(writes[0].storage, writes) if writes else None
-    if twice is not None and role.is_kv:
-        role, at = Role.UNKNOWN, _written(twice)
-        reason = f"rows of `{name}` are written again by another layer or statement ({twice.site.place()})"
-    moved = next((w for w in writes if w.whole and w.own), None)
-    if moved is not None and role.is_kv:
-        role, at = Role.UNKNOWN, _written(moved)
-        reason = f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move"
-    for write in (next((w for w in writes if w.unclear), None), next((w for w in writes if w.blended), None)):
-        if write is not None and role.is_kv:
-            role, at = Role.UNKNOWN, _written(write)
-            reason = f"`{name}` {write.unclear or write.blended} ({write.site.place()})"
-    narrow = next((w for w in writes if w.narrow), None)
-    if narrow is not None and role.is_kv:
+    elif role.is_kv and (doubt := next(_doubts(name, mine, writes, outcome), None)) is not None:
+        role, (reason, at) = Role.UNKNOWN, doubt
+    elif role.is_kv and narrow is not None:
         reason, at = f"`{name}` {narrow.narrow} ({narrow.site.place()})", _written(narrow)
-        if width is None or (narrow.spread and width > 1):
-            role = Role.UNKNOWN
-    places = evidence(d.site, d.state_source, source.value if source is not None else None)
+        role = Role.UNKNOWN if width is None or (narrow.spread and width > 1) else role
     if anew is not None:
         places = (anew.place("computed anew from what it held"), *places)
-    return State(name, role, (*apart(places, at), *at), reason, shape)
+    return State(name, role, (*apart(places, at), *at), reason, _shape(source))
+
+
+def _by_name(d: Declaration, name: str, source: Declared | None) -> tuple[Role, str]:
+    """The role that the names of a state and of its input say, or that a growing shape does; else why there is none."""
+    role = role_by_name(name)
+    if role is Role.UNKNOWN and source is not None:
+        role = role_by_name(source.name)
+    if role is Role.UNKNOWN and source is not None and source.axes:
+        role = Role.KV_UNIFIED
+    if role is Role.KV_UNIFIED and _latent(d, name):
+        role = Role.MLA_LATENT
+    unsaid = f"neither the name `{name}` nor its shape says what the state holds"
+    return role, unsaid if role is Role.UNKNOWN else ""
+
+
+def _shape(source: Declared | None) -> tuple[str, ...]:
+    """The sizes of a state, -1 where one is dynamic; empty when they are not known."""
+    if source is None or not isinstance(source.value, Tensor) or source.value.shape is None:
+        return ()
+    axes = source.axes or {}
+    return tuple("-1" if n in axes and axes[n].dynamic else str(s) for n, s in enumerate(source.value.shape))
+
+
+def _doubts(
+    name: str, mine: Collection[str | None], writes: Sequence[Write], outcome: Outcome
+) -> Iterator[tuple[str, tuple[Place, ...]]]:
+    """Why a state that is named like a cache may be none, with the places of the writes that say so."""
+    hidden = outcome.events.hidden_cache
+    if hidden is not None and not writes:
+        where = f" ({hidden.places[0].place()})" if hidden.places else ""
+        yield f"nothing is seen to write `{name}`, and {hidden.reason}{where}", ()
+    copied = next((site for n in mine if n and (site := outcome.events.copied.get(FROM + n)) is not None), None)
+    if copied is not None and not writes:
+        yield f"a copy of `{name}` is written, and not the state ({copied.place()})", ()
+    twice = layer_slots.shared(writes[0].storage, writes) if writes else None
+    if twice is not None:
+        yield (
+            f"rows of `{name}` are written again by another layer or statement ({twice.site.place()})",
+            _written(twice),
+        )
+    moved = next((w for w in writes if w.whole and w.own), None)
+    if moved is not None:
+        yield f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move", _written(moved)
+    for write in (next((w for w in writes if w.unclear), None), next((w for w in writes if w.blended), None)):
+        if write is not None:
+            yield f"`{name}` {write.unclear or write.blended} ({write.site.place()})", _written(write)
 
 
 def _written(write: Write) -> tuple[Place, ...]:

@@ -1,0 +1,43 @@
+"""Modules that may hold states in their buffers, which nobody has declared."""
+
+from __future__ import annotations
+
+from auditor.graph_facts.declaration import SAVED, Declaration, Declared
+from auditor.graph_facts.query import reads_tokens
+from auditor.roles import cache_names, is_state_name, no_logits_name
+from auditor.torch.modules import walk
+from auditor.values import ExternalObject, Instance, Tensor, Unknown, Value
+
+
+def may_hold_state(module: Value) -> bool:
+    """Whether a buffer of the module is named like a state: such buffers become states when `forward` writes them."""
+    if not isinstance(module, Instance):
+        return False
+    for _, m in walk(module):
+        for name, v in m.attrs.items():
+            if isinstance(v, Tensor) and v.base is not None and v.base.role == "buffer" and is_state_name(name):
+                return True
+    return False
+
+
+_KEEP_NONE = ("transformers.", "diffusers.", "torchvision.", "timm.", "sentence_transformers.", SAVED)
+"""Libraries whose modules keep no state in buffers (what they carry on goes in and comes out), and the script's own."""
+
+
+def unread_holder(d: Declaration, q: Declared | None) -> Unknown | None:
+    """The module of a graph of tokens that nobody has read, where states are whatever it writes to its buffers."""
+    module = d.module
+    if d.state_names is not None or not reads_tokens(q) or not isinstance(module, (Unknown, ExternalObject)):
+        return None
+    name = module.name if isinstance(module, Unknown) else module.dotted
+    named = d.input_names is not None or d.output_names is not None
+    if (named or isinstance(module, ExternalObject)) and (not name or name.startswith(_KEEP_NONE) or _tells(d)):
+        return None  # the script's own, which was changed; or what goes in or comes out tells
+    reason = module.reason if isinstance(module, Unknown) else f"`{name}` cannot be read"
+    return Unknown(f"whether the module keeps states in its buffers is not known: {reason}", places=module.places)
+
+
+def _tells(d: Declaration) -> bool:
+    """Whether names say that a cache goes in, or that no logits come out."""
+    names = d.input_names or [i.name for i in d.inputs]
+    return bool(cache_names(names)) or no_logits_name(d.output_names or ()) is not None
