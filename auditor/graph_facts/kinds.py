@@ -10,7 +10,7 @@ from auditor.graph_facts.evidence import evidence, why
 from auditor.graph_facts.query import is_vector, may_be_ids, takes_tokens
 from auditor.objects.inheritance import mro
 from auditor.roles import cache_names, carried, encoder_name, is_cache_name, role_by_name
-from auditor.values import Class, Const, Instance, Mapping, Seq, Tensor, Value, text_of
+from auditor.values import Class, Const, Instance, Mapping, Seq, Tensor, Unknown, Value, text_of
 from rules.facts import Fact, Kind, Kv, Place, Role, State
 
 
@@ -20,6 +20,9 @@ def kv_fact(d: Declaration, states: Fact[tuple[State, ...]], others: Sequence[De
         return Fact.unknown(states.reason, *states.evidence)
     if any(s.role.is_kv for s in states.value):
         return Fact(Kv.STATE, states.evidence)
+    if isinstance(d.state_names, Unknown):  # what is called a cache among the inputs may be one of those states
+        reason, places = why(d.state_names, d.site)
+        return Fact.unknown(f"the state names: {reason}", *places)
     if d.more is not None and not states.value:
         reason, places = why(d.more, d.site)
         named = cache_names(d.input_names or ())

@@ -71,9 +71,9 @@ def states_fact(
     if isinstance(names, Unknown):
         reason, places = why(names, d.site)
         reason = f"the state names: {reason}"
-        out_again = [by_outputs(d, i, recurrent[i.name]) for i in d.inputs if recurrent.get(i.name) in _NO_CACHE]
-        if out_again:  # whatever the others hold
-            return Fact((*out_again, State("*", Role.UNKNOWN, tuple(places), reason)), tuple(places))
+        kept = [_declared_or_not(d, i, recurrent[i.name]) for i in d.inputs if recurrent.get(i.name) in _NO_CACHE]
+        if kept:  # whatever the others hold
+            return Fact((*kept, State("*", Role.UNKNOWN, tuple(places), reason)), tuple(places))
         return Fact.unknown(reason, *places, flags=names.flags)
     by_input = {s: i for i, s in bound.items()}
     if names is None:
@@ -109,6 +109,11 @@ def states_fact(
             states.append(by_outputs(d, declared[n], role))
     flags = merge_flags([v for v in (d.state_source,) if v is not None])
     return Fact((*states, *missing), evidence(d.site, d.state_source), flags=flags)
+
+
+def _declared_or_not(d: Declaration, i: Declared, role: Role) -> State:
+    """The state that an input is which is called a recurrent one, where nobody knows which states are declared."""
+    return replace(by_outputs(d, i, role), reason=f"`{i.name}` goes in, as a declared state or as an ordinary tensor")
 
 
 def _perhaps_more(d: Declaration, names: Unknown, outcome: Outcome) -> tuple[State, ...]:

@@ -156,3 +156,36 @@ def test_and_by_their_order(tmp_path: Path, shapes: str, dynamic: bool) -> None:
     query = graph_of(scan_text(tmp_path, {"export.py": script})).facts.query
     assert query.value is not None
     assert query.value.dynamic is dynamic
+
+
+UNKNOWN_NAMES = """\
+import torch
+from coreai_torch import TorchConverter
+from outside import STATE_NAMES, Model
+
+one = torch.zeros((1, 1), dtype=torch.int32)
+cache, kept = torch.zeros(2, 1, 4, 64, 16), torch.zeros(2, 1, 32, 3)
+example = (one, one, cache, cache, kept)
+axes = {"input_ids": None, "position_ids": None, "key_cache": None, "value_cache": None, "conv_state": None}
+program = torch.export.export(Model().eval(), example, dynamic_shapes=axes)
+converter = TorchConverter().add_exported_program(
+    program, input_names=["input_ids", "position_ids"], output_names=["logits"], state_names=STATE_NAMES
+)
+converter.to_coreai().save_asset("model.aimodel")
+"""
+PLAIN = ((", kept)", ")"), (', "conv_state": None', ""))
+
+
+def test_caches_of_an_unread_module_may_be_the_states_whose_names_nobody_knows(tmp_path: Path) -> None:
+    facts = graph_of(scan_text(tmp_path, {"export.py": mutate(UNKNOWN_NAMES, *PLAIN)})).facts
+    assert facts.kind.value is None
+    assert facts.kv.value is None
+    assert judge(facts).says() == "out by static-query"
+
+
+def test_a_recurrent_state_among_them_makes_a_hybrid_and_no_other_network(tmp_path: Path) -> None:
+    facts = graph_of(scan_text(tmp_path, {"export.py": UNKNOWN_NAMES})).facts
+    assert facts.kv.value is None
+    assert judge(facts).says() == "out by hybrid-state"
+    assert facts.states.value is not None
+    assert facts.states.value[0].reason == "`conv_state` goes in, as a declared state or as an ordinary tensor"
