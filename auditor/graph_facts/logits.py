@@ -127,15 +127,10 @@ def _logits_of(
         return Fact(Logits.NONE, places, flags=flags)
     if INPUT not in value.tags:
         return Fact.unknown("the output is not seen to be computed from what goes in", *places, flags=flags)
-    rows, alone = _rows(d, value, places, concrete, q), outcome.events.alone
-    if alone is not None and rows.value is Logits.ALL and not has_one_row(q):
-        reason = "attention sees the rows of the query only, and none that the cache holds"
-        return Fact.unknown(reason, *places, alone.place(), flags=flags)
-    stale, unread = outcome.events.stale, outcome.events.unread
-    if stale is not None and rows.value is Logits.ALL:
-        return Fact.unknown(stale[1], *places, stale[0].place("attention is here"), flags=flags)
-    if unread is not None and rows.value is Logits.ALL:
-        return Fact.unknown(unread[1], *places, unread[0].place("written here"), flags=flags)
+    rows = _rows(d, value, places, concrete, q)
+    doubt = _doubt(outcome) if rows.value is Logits.ALL and not has_one_row(q) else None
+    if doubt is not None:
+        return Fact.unknown(doubt[0], *places, doubt[1], flags=flags)
     shared = shared_positions.found(outcome.events) if SHARED in value.tags else None
     return rows if shared is None or rows.value is not Logits.ALL else _of_one_position(d, rows, *shared, q)
 
@@ -234,6 +229,16 @@ def _is_logits(name: str, value: Tensor, q: Declared | None) -> bool | None:
     if label & _HIDDEN_NAMES:
         return False
     return None
+
+
+def _doubt(outcome: Outcome) -> tuple[str, Place] | None:
+    """What attention sees or leaves out, so that each of several rows may get others than one by one, and where."""
+    events = outcome.events
+    if events.alone is not None:
+        return "attention sees the rows of the query only, and none that the cache holds", events.alone.place()
+    if events.stale is not None:
+        return events.stale[1], events.stale[0].place("attention is here")
+    return (events.unread[1], events.unread[0].place("written here")) if events.unread is not None else None
 
 
 def _rows(d: Declaration, value: Tensor, places: tuple[Place, ...], concrete: bool, q: Declared | None) -> Fact[Logits]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rules.facts import Logits
 from rules.verdict import Verdict, judge
 from tests.auditor.support import EXPORTER, graph_of, indented, line_of, mutate, scan_text
 
@@ -111,3 +112,13 @@ def test_keys_that_do_not_stand_where_the_values_stand(tmp_path: Path, keys: str
 def test_keys_by_hand_that_do_not_stand_where_the_values_stand(tmp_path: Path, keys: str) -> None:
     text = script("CACHE[:, :, :end]", keys=keys, by_hand=True)
     assert judge(graph_of(scan_text(tmp_path, {"export.py": text})).facts).verdict is Verdict.UNRESOLVED
+
+
+def test_of_one_row_the_logits_are_all_that_there_are(tmp_path: Path) -> None:
+    """With one row in a call nothing differs from what rows would see one by one: it is out for its query alone."""
+    code = mutate(script("CACHE[:, :, :end].flip(2)"), ('"--static", action="store_true"', '"--static", default=True'))
+    facts = graph_of(scan_text(tmp_path, {"export.py": code})).facts
+    assert facts.query.value is not None
+    assert facts.query.value.widths == (1,)
+    assert facts.logits.value is Logits.ALL
+    assert judge(facts).says() == "out by static-query"
