@@ -223,7 +223,7 @@ def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
         wraps = (op == "mod" and not counted) or any(isinstance(d, Poly) and d.wraps for d in (a, b))
         name = f"{op}({a},{b})"
         name = name if len(name) <= _LONGEST else f"{op}(...)"  # names double when operations nest
-        flexible = any(isinstance(d, Poly) and d.flexible for d in (a, b))
+        flexible = any(map(is_flexible, (a, b)))
         least = 1 if op in ("either", "reshape") else 0
         atom = _memo[(op, a, b)] = Atom(name, query, wraps, least, flexible=flexible, made=(op, a, b), counted=counted)
     return symbol(atom)
@@ -277,6 +277,11 @@ def is_query(d: Dim) -> bool:
 def depends_on_query(d: Dim) -> bool:
     """Whether a dimension differs with the number of tokens that go in."""
     return isinstance(d, Poly) and d.query
+
+
+def is_flexible(d: Dim) -> bool:
+    """Whether a dimension differs from call to call, with the shapes of the inputs: those of the query or a cache."""
+    return isinstance(d, Poly) and d.flexible
 
 
 def less(a: Dim, b: Dim) -> bool | None:

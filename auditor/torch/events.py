@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from auditor import dims
@@ -83,7 +84,7 @@ class Events:
         """As many rows as the query are combined with a fixed number of rows: that works for this number only."""
         for x, y in zip(reversed(a), reversed(b), strict=False):
             for rows, fixed in ((x, y), (y, x)):
-                if isinstance(rows, dims.Poly) and rows.flexible and isinstance(fixed, int) and fixed > 1:
+                if dims.is_flexible(rows) and isinstance(fixed, int) and fixed > 1:
                     self.baked.append((site, f"{shapes.text(a)} meets {shapes.text(b)}"))
                     return
 
@@ -204,13 +205,16 @@ class Events:
 
     def rooms(self, t: Tensor) -> set[Dim]:
         """How many rows the caches have room for that a tensor comes out of, and that this forward has written."""
-        mine = (w for w in self.writes if w.storage is t.base or w.storage.tag in t.tags)
-        return {w.capacity for w in mine if w.capacity is not None}
+        return {w.capacity for w in self.writes_to(t) if w.capacity is not None}
+
+    def writes_to(self, t: Tensor) -> Iterator[Write]:
+        """What this forward has written to the storages that a tensor is a part of, or comes out of."""
+        return (w for w in self.writes if w.storage is t.base or w.storage.tag in t.tags)
 
     def multiplies(self, held: Tensor, site: Site) -> None:
         """Note when a product with keys or values of a cache has a fixed part of its rows: all lie along no axis."""
         shape = held.shape or ()
-        fixed = len(shape) > 2 and not any(isinstance(d, dims.Poly) and d.flexible for d in shape)
+        fixed = len(shape) > 2 and not any(map(dims.is_flexible, shape))
         if self.stale is not None or not fixed or not is_cache(held):
             return
         rooms = self.rooms(held)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from auditor import dims
-from auditor.dims import Dim, Poly, is_query
+from auditor.dims import Dim, is_query
 from auditor.values import NO_FLAGS, Tensor
 from auditor.values.tags import (
     ACROSS,
@@ -102,4 +102,4 @@ def scores_across(made: Tensor, a: Tensor, b: Tensor) -> bool:
         return False
     if any(map(is_query, a.shape)) or not any(map(is_query, b.shape)):
         return False
-    return any(isinstance(d, Poly) and d.flexible and d in made.shape for d in a.shape)
+    return any(dims.is_flexible(d) and d in made.shape for d in a.shape)

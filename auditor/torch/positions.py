@@ -102,7 +102,7 @@ def first_of_all(made: Tensor, given: Tensor, first: bool) -> Tensor:
 def _is_of_all(t: Tensor) -> bool:
     """Whether whole numbers go in for all tokens, those that a cache holds among them: the first stand at 0, 1, ..."""
     whole = t.dtype.startswith(NUMBERS) and TOKENS not in t.tags and not is_cache(t)
-    return whole and any(isinstance(d, dims.Poly) and d.flexible and not is_rows(d) for d in t.shape or ())
+    return whole and any(dims.is_flexible(d) and not is_rows(d) for d in t.shape or ())
 
 
 def counted(made: Tensor, t: Tensor) -> Tensor:

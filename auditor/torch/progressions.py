@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from auditor import dims
-from auditor.dims import Dim, Poly
+from auditor.dims import Dim
 from auditor.torch.row_places import is_behind, is_usual
 from auditor.values import Pick, Tensor, Value, as_dim
 from auditor.values.tags import COUNTED, FLOORED, FROM, INPUT, LOOKED, ONE, TURNED, WRAPS, Begins
@@ -179,7 +179,7 @@ def moves_rows(t: Tensor, axis: int, index: Value | None, others: Iterable[Value
     """
     if not isinstance(index, Tensor) or index.shape is None or t.shape is None:
         return False
-    if not any(isinstance(d, Poly) and d.flexible for d in (t.shape[axis], *index.shape)):
+    if not any(map(dims.is_flexible, (t.shape[axis], *index.shape))):
         return False
     if not any(tag.startswith(FROM) for tag in t.handed_on):
         return False

@@ -19,7 +19,7 @@ from auditor.values import Tensor
 def has_rows(it: Interpreter, t: Tensor, axis: int) -> bool:
     """Whether rows of a cache that has been written lie along an axis."""
     length = t.shape[axis] if t.shape is not None else 0
-    flexible = isinstance(length, Poly) and length.flexible and not dims.is_query(length)
+    flexible = dims.is_flexible(length) and not dims.is_query(length)
     return flexible and next(_spans(it, t), None) is not None
 
 
@@ -55,10 +55,10 @@ def _depends(span: Span, start: Dim) -> bool:
 def _lies_along(t: Tensor, axis: int, span: Span) -> bool:
     """Whether an axis has as many places as were written by now, or those of a cache whose length may differ."""
     length = t.shape[axis] if t.shape is not None else 0
-    return length == span.end or (isinstance(length, Poly) and length.flexible and not dims.is_query(length))
+    return length == span.end or (dims.is_flexible(length) and not dims.is_query(length))
 
 
 def _spans(it: Interpreter, t: Tensor) -> Iterator[Span]:
-    for write in it.events.writes if it.events is not None else ():
-        if write.span is not None and (write.storage is t.base or write.storage.tag in t.tags):
+    for write in it.events.writes_to(t) if it.events is not None else ():
+        if write.span is not None:
             yield write.span

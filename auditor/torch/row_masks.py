@@ -68,7 +68,7 @@ def _of_keys_ahead(t: Tensor) -> bool:
 def _has_keys(made: Tensor) -> bool:
     """Whether there are rows of the query along an axis, and along another as many keys as there are by now."""
     shape = made.shape or ()
-    return any(map(is_query, shape)) and any(isinstance(d, dims.Poly) and d.flexible and not is_query(d) for d in shape)
+    return any(map(is_query, shape)) and any(dims.is_flexible(d) and not is_query(d) for d in shape)
 
 
 def _is_input(t: Tensor) -> bool:

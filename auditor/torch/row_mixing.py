@@ -27,7 +27,7 @@ def multiplied(made: Tensor, a: Tensor, b: Tensor, site: Site | None) -> Tensor:
     A sum over as many rows as the query has leaves out those of a cache, unless its factors are cut out of more: then
     it is a part of an attention that has the cache in another part.
     """
-    flexible = b.shape is None or any(isinstance(d, dims.Poly) and d.flexible for d in b.shape)
+    flexible = b.shape is None or any(map(dims.is_flexible, b.shape))
     weight = b.shape is not None and len(b.shape) <= 2 and not flexible
     if weight:
         return made
@@ -40,7 +40,7 @@ def multiplied(made: Tensor, a: Tensor, b: Tensor, site: Site | None) -> Tensor:
 def is_part(weights: Tensor) -> bool:
     """Whether weights are cut out of those for more keys: another part of the attention sees the others."""
     whole = weights.of.shape[-1] if weights.of is not None and weights.of.shape else 0
-    return isinstance(whole, dims.Poly) and whole.flexible and not is_query(whole)
+    return dims.is_flexible(whole) and not is_query(whole)
 
 
 def reads_written(it: Interpreter, t: Tensor) -> bool:
@@ -98,7 +98,7 @@ def along_cache(it: Interpreter, t: Tensor, axes: Collection[int]) -> bool:
     rooms = it.events.rooms(t)
     lying = [shape[n] for n in axes if n < len(shape)]
     whole = len(lying) == len(shape) > 2 or any(d in rooms and shape.count(d) == 1 for d in lying)
-    return whole or any(isinstance(d, dims.Poly) and d.flexible for d in lying)
+    return whole or any(map(dims.is_flexible, lying))
 
 
 def along(

@@ -61,7 +61,7 @@ def _is_right(b: Begins, events: Events) -> bool:
     places = {w.span.begin for w in events.writes if w.span is not None}
     if any(_is_at(b.begin, b.step, place, held) for place in places):
         return True
-    if any(isinstance(place, Poly) and place.flexible for place in places) or not isinstance(b.begin, Poly):
+    if any(map(dims.is_flexible, places)) or not isinstance(b.begin, Poly):
         return False
     behind = (dims.symbol(atom) for atom in b.begin.atoms if atom in held)
     return any(_is_at(b.begin, b.step, place) for place in behind)

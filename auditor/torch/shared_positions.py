@@ -123,7 +123,7 @@ def _may_differ(t: Tensor) -> bool:
 def _turns(t: Tensor) -> bool:
     """Whether a tensor that is `ONE` changes each row by its position; a slope for each key changes none of them."""
     last = t.shape[-1] if t.shape else 1
-    keys = isinstance(last, dims.Poly) and last.flexible
+    keys = dims.is_flexible(last)
     turns = COUNTED in t.tags or not t.dtype.startswith(NUMBERS)
     return turns and (not keys or not t.tags.isdisjoint((LOOKED, TURNED)))
 
