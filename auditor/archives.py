@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from auditor.trees import EMPTY, LIMIT, Listing, Unreadable, too_large
+from auditor.trees import EMPTY, LIMIT, Listing, Unreadable, UnusableLibrary, too_large
 
 MEMBERS = 200_000
 """Entries of the largest archive that is indexed."""
@@ -24,7 +24,7 @@ def member_path(name: str) -> str | None:
 class ZipTree:
     """The members of a wheel or zip file. Those whose names leave the archive, and links, are not there.
 
-    Raises `Unreadable` when the file is no zip archive.
+    Raises `UnusableLibrary` when the file is no zip archive.
     """
 
     def __init__(self, archive: Path, name: str) -> None:
@@ -37,9 +37,9 @@ class ZipTree:
             with zipfile.ZipFile(archive) as opened:
                 members = opened.infolist()
         except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise Unreadable(name, f"not a readable zip archive ({error})") from error
+            raise UnusableLibrary(name, f"not a readable zip archive ({error})") from error
         if len(members) > MEMBERS:
-            raise Unreadable(name, f"more than {MEMBERS} members")
+            raise UnusableLibrary(name, f"more than {MEMBERS} members")
         for member in members:
             self._add(member)
 

@@ -152,10 +152,7 @@ def _starts(file: SourceFile, scripts: Set[str], sources: Sources, words: re.Pat
 
 
 def _is_exporting_library(module: str, sources: Sources, words: re.Pattern[str]) -> bool:
-    try:
-        file = sources.program(module)
-    except Unreadable:
-        return False
+    file = sources.program(module)
     return file is not None and not sources.audited(file.path) and words.search(file.text) is not None
 
 

@@ -186,11 +186,11 @@ def scan(
         progress=exits.progress(),
     )
     from auditor.cache import cached
-    from auditor.trees import Unreadable
+    from auditor.trees import UnusableLibrary
 
     try:
         scanned = replace(cached(request), root=shown)
-    except Unreadable as error:  # of a file in the tree it is a result, of a library the run cannot do without it
+    except UnusableLibrary as error:
         raise click.UsageError(_plain(f"--library: {error}")) from None
     found = audit(scanned, settings.expect, policy.of(scanned, root, settings, level, ledger))
     found = replace(found, provenance=provenance(request, settings, config, recipes, checkpoints, libraries))

@@ -33,6 +33,8 @@ def _from_sources(it: Interpreter, dotted: str, importer: Module | None, site: S
     module = it.loader.opened(found) if found is not None else None
     if module is not None:
         imported(it, module)
+    elif found is not None:
+        it.loader.refused[dotted] = found.path
     return module
 
 
@@ -87,15 +89,12 @@ def _passed_on(it: Interpreter, source: ModuleSource) -> None:
 def _audited(it: Interpreter, source: ModuleSource, level: int, dotted: str) -> Module | None:
     """A module of the audited tree, if that is what an import in a file finds."""
     top = dotted.split(".")[0]
-    try:
-        if level:
-            found = it.loader.sources.relative(source.file, level, dotted)
-        elif it.loader.is_native(dotted) or top in sys.stdlib_module_names:
-            return None
-        else:
-            found = it.loader.resolve(dotted, source.file, it.search)
-    except Unreadable:
+    if level:
+        found = it.loader.sources.relative(source.file, level, dotted)
+    elif it.loader.is_native(dotted) or top in sys.stdlib_module_names:
         return None
+    else:
+        found = it.loader.resolve(dotted, source.file, it.search)
     if found is None or found.path.endswith("/") or not it.loader.sources.audited(found.path):
         return None
     return it.loader.opened(found)
@@ -193,7 +192,7 @@ def _submodule(it: Interpreter, module: Module, name: str, site: Site | None) ->
     sub = it.loader.sources.relative(file, 1, name)
     if sub is None or site is None:
         return None
-    return it.loader.opened(sub)
+    return it.loader.opened(sub) or _unparsed(it, sub.path, name, site)
 
 
 def import_star(it: Interpreter, dotted: str, level: int, frame: Frame, site: Site) -> None:

@@ -72,7 +72,10 @@ class Finder:
         yield self.libraries, ""
 
     def _declared(self, parts: list[str]) -> Iterator[str]:
-        """Where a module is by the folders that the project declares for its packages, as the stem of a path."""
+        """Where a module is by the folders that the project declares for its packages, as the stem of a path.
+
+        A root that is a package itself has the name of its folder.
+        """
         for length in range(len(parts), 0, -1):
             folder = self._folders.get(".".join(parts[:length]))
             if folder is not None:
@@ -80,7 +83,8 @@ class Finder:
 
     @cached_property
     def _folders(self) -> dict[str, str]:
-        return package_folders(self.tree)
+        itself = {self.tree.root.name: ""} if is_file(self.tree, "__init__.py") else {}
+        return itself | package_folders(self.tree)
 
     @cached_property
     def _packages(self) -> dict[str, list[str]]:
@@ -97,7 +101,7 @@ class Finder:
         """`from <level dots><dotted> import ...` in a file in the folder `importer`."""
         tree, folder = importer
         parts = dotted.split(".") if dotted else []
-        if level < 1 or level > folder.count("/") + 2 or not all(part.isidentifier() for part in parts):
+        if level < 1 or level > len(folder.split("/")) + bool(folder) or not all(part.isidentifier() for part in parts):
             return None
         for _ in range(level - 1):
             folder = folder.rpartition("/")[0]
@@ -129,8 +133,9 @@ class Finder:
 
 
 def module_file(tree: Tree, stem: str) -> str | None:
-    """The file of the module at a path without its suffix; a package goes before a module."""
-    return next((path for path in (f"{stem}/__init__.py", f"{stem}.py") if is_file(tree, path)), None)
+    """The file of the module at a path without its suffix (empty: the tree itself); a package goes before a module."""
+    paths = (posixpath.join(stem, "__init__.py"), *([f"{stem}.py"] if stem else []))
+    return next((path for path in paths if is_file(tree, path)), None)
 
 
 def _is_namespace(tree: Tree, folder: str) -> bool:

@@ -16,7 +16,18 @@ from typing import Protocol
 from auditor.archives import ZipTree
 from auditor.overlays import PatchLayer
 from auditor.seen import Seen
-from auditor.trees import EMPTY, IMPORT_ROOTS, FolderTree, Listing, Tree, Unreadable, is_file, is_folder, merge
+from auditor.trees import (
+    EMPTY,
+    IMPORT_ROOTS,
+    FolderTree,
+    Listing,
+    Tree,
+    Unreadable,
+    UnusableLibrary,
+    is_file,
+    is_folder,
+    merge,
+)
 
 
 class Layer(Protocol):
@@ -158,16 +169,19 @@ class Libraries:
 def open_library(path: Path, name: str, below: Libraries, seen: Seen | None = None) -> Layer:
     """One library by what it is: a folder, a `.patch` or `.diff`, a wheel or a zip file.
 
-    Raises `Unreadable` when it is missing or none of these.
+    Raises `UnusableLibrary` when it is missing or none of these.
     """
     seen = Seen() if seen is None else seen
     if path.is_dir():
         return TreeLayer(FolderTree(path, seen), name)
     if not path.is_file():
-        raise Unreadable(name, "no such file or folder: give --library an existing path")
+        raise UnusableLibrary(name, "no such file or folder: give --library an existing path")
     seen.whole(path)
     if path.suffix in (".whl", ".zip"):
         return TreeLayer(ZipTree(path, name), name)
     if path.suffix in (".patch", ".diff"):
-        return PatchLayer(below, name, path.read_bytes())
-    raise Unreadable(name, "not a library: give a folder, a .patch or .diff, a .whl or a .zip")
+        try:
+            return PatchLayer(below, name, path.read_bytes())
+        except OSError as error:
+            raise UnusableLibrary(name, (error.strerror or str(error)).lower()) from error
+    raise UnusableLibrary(name, "not a library: give a folder, a .patch or .diff, a .whl or a .zip")

@@ -7,11 +7,13 @@ outside is it journaled and undone with the run.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from auditor.checkpoints import Checkpoints
+from auditor.dims import Atom
 from auditor.heap import SHARED
 from auditor.interpreter import Interpreter
 from auditor.joins import union
@@ -36,8 +38,9 @@ _PLACEMENT = frozenset({"cuda", "cpu", "pin_memory", "is_cuda"})
 class Loader:
     """The modules of one scan. `natives` maps dotted names to what this project knows of them.
 
-    `programs` are exported programs and traced modules that a run has saved, by script and file name; `operators` the
-    functions of custom operators, by dotted name and by the file that registers them.
+    `problems` are the files that could not be used, each with the reason; `refused` has the paths of those that were
+    imported, by the name. `programs` are exported programs and traced modules that a run has saved, by script and file
+    name; `operators` the functions of custom operators, by dotted name and by the file that registers them.
     """
 
     sources: Sources
@@ -58,10 +61,12 @@ class Loader:
     argv_read: bool = False
     patched: dict[str, Value] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
     programs: dict[tuple[str, str], Value] = field(default_factory=dict)
     operators: dict[str, dict[str, Value]] = field(default_factory=dict)
     keeper: Keeper = field(default_factory=Keeper)
+    _atoms: dict[str, Atom] = field(default_factory=dict)
     _data_cache: dict[str, bool] = field(default_factory=dict)
     _resolved: dict[tuple[str, str, str, tuple[str, ...]], SourceFile | None] = field(default_factory=dict)
 
@@ -73,9 +78,11 @@ class Loader:
     # -- files --------------------------------------------------------------------------------------------------
 
     def source_of(self, file: SourceFile) -> ModuleSource:
-        """The index of a file. Raises `SyntaxProblem`."""
+        """The index of a file. Raises `SyntaxProblem`; `Unreadable` for one that an import found so."""
         found = self.indexed.get(file.path)
         if found is None:
+            if file.refused:
+                raise Unreadable(file.path, file.refused)
             found = self.indexed[file.path] = index(file)
         return found
 
@@ -117,9 +124,11 @@ class Loader:
         """The shared module of a file; None when there is none, and `problems` says why."""
         try:
             return self._load(file)
-        except (SyntaxProblem, Unreadable) as error:
+        except Unreadable as error:
+            self.problems[file.path] = error.reason
+        except SyntaxProblem as error:
             self.problems[file.path] = str(error)
-            return None
+        return None
 
     def resolve(self, dotted: str, importer: SourceFile | None, search: list[str]) -> SourceFile | None:
         """The source that an import in a file finds; `search` are the folders that the script has put before."""
@@ -201,8 +210,15 @@ class Loader:
             return self._causal(dotted.rpartition(".")[2])
         found = self.externals.get((dotted, places))
         if found is None:
-            found = self.externals[dotted, places] = External(dotted, places=places)
+            found = self.externals[dotted, places] = External(dotted, self._unread_data(dotted, places), places=places)
         return found
+
+    def _unread_data(self, dotted: str, places: tuple[Site, ...]) -> Unknown | None:
+        """What a name of an unread module stands for, the same number wherever it is imported."""
+        if self.is_native(dotted) or dotted.split(".")[0] in sys.stdlib_module_names:
+            return None
+        atom = self._atoms.setdefault(dotted, Atom(dotted, minimum=0))
+        return Unknown(self.why_unread(dotted), dotted, atom=atom, places=places, born=SHARED)
 
     def _causal(self, name: str) -> Value:
         """A class of models for text: what is known of all of them, under its own name."""
@@ -247,8 +263,11 @@ class Loader:
         return union(found) if found else None
 
     def lacking(self, top: str) -> str:
-        """What could not be imported of a package, and where its library has a module of that name instead."""
+        """What could not be imported of a package, and why: unusable, or elsewhere in the library."""
         dotted, _ = self.unread[top]
+        if dotted in self.refused:
+            path = self.refused[dotted]
+            return f"`{dotted}` (`{path}` could not be read: {self.problems[path]})"
         path = self._home(dotted)
         return f"`{dotted}`, which the library has as {path} (another version?)," if path else f"`{top}`"
 
@@ -267,7 +286,7 @@ class Loader:
         top = dotted.lstrip(".").split(".")[0].removesuffix("()")
         if top in self.unread:
             needed = f"`{dotted}` is needed"
-            if self._home(self.unread[top][0]):
+            if self.unread[top][0] in self.refused or self._home(self.unread[top][0]):
                 return f"the import of {self.lacking(top)} could not be resolved ({needed})"
             return f"the import of `{top}` could not be resolved ({needed}): give its source with --library"
         return f"the call to `{dotted}` cannot be read"

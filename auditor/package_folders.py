@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import configparser
-import posixpath
 import tomllib
 from collections.abc import Iterator
 
-from auditor.trees import Tree, Unreadable, is_file
+from auditor.trees import Tree, Unreadable, is_file, normal
 
 
 def package_folders(tree: Tree) -> dict[str, str]:
@@ -22,13 +21,13 @@ def package_folders(tree: Tree) -> dict[str, str]:
                 declared = dict(read(tree.read(path).decode("utf-8")))
             except (Unreadable, UnicodeDecodeError, ValueError, RecursionError, configparser.Error):
                 continue
-            found |= {name: posixpath.normpath(folder) for name, folder in declared.items() if _is_inside(name, folder)}
+            inside = {name: folder for name, folder in declared.items() if _is_inside(name, folder)}
+            found |= {name: normal(folder) for name, folder in inside.items()}
     return found
 
 
 def _is_inside(name: str, folder: str) -> bool:
-    folder = posixpath.normpath(folder)
-    return all(map(str.isidentifier, name.split("."))) and not folder.startswith(("/", "..")) and folder != "."
+    return all(map(str.isidentifier, name.split("."))) and not normal(folder).startswith(("/", ".."))
 
 
 def _pyproject(text: str) -> Iterator[tuple[str, str]]:

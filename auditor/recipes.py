@@ -141,10 +141,7 @@ class _Reader:
         folders = [
             posixpath.join(folder, started.folder) for folder in (posixpath.dirname(path), self.settings.script_root)
         ]
-        try:
-            found = self.sources.program(started.name, folders)
-        except Unreadable as error:
-            return error.path
+        found = self.sources.program(started.name, folders)
         if found is None:
             known = "below the root or in a library: correct it, or add its --library"
             raise RecipeError(name, f"no module {started.name!r} {known}")

@@ -21,7 +21,7 @@ from rules.facts import FileResult, FileStatus, Graph, InvocationKind, Scan
 
 
 def scan(request: ScanRequest) -> Scan:
-    """Scan a tree. Raises `Unreadable` when a library cannot be used, `ValueError` when a path is outside the root."""
+    """Scan a tree. Raises `UnusableLibrary`, and `ValueError` when a path is outside the root."""
     with Jobs(request) as jobs:
         return deep(lambda: _Scanner(request, jobs).run())
 

@@ -15,12 +15,13 @@ from auditor.entry_points import console_scripts
 from auditor.imports import Finder, Found, Place, module_file
 from auditor.libraries import Layer, Libraries, open_library
 from auditor.seen import Seen
-from auditor.trees import FolderTree, Unreadable, decode, is_file, is_folder
+from auditor.trees import FolderTree, Unreadable, decode, is_file, is_folder, normal
 
 __all__ = ["SourceFile", "Sources", "Unreadable"]
 
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "dist-packages"})
 _GENERIC = frozenset({"src", "python", "lib"})
+_NO_TEXT = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class SourceFile:
 
     `path` is as cited in evidence: relative to the audited root, or `<library>/<path in it>`. `digest` is the SHA-256
     of the bytes. Relative imports resolve against `package` (empty for a top-level script), sibling imports against
-    `folder`. A namespace package has no text and a path that ends in `/`.
+    `folder`. A namespace package has no text and a path that ends in `/`; a module that an import finds and that
+    cannot be read has none either, and `refused` says why.
     """
 
     path: str
@@ -37,6 +39,7 @@ class SourceFile:
     digest: str
     package: str
     folder: str
+    refused: str = ""
 
     @property
     def name(self) -> str:
@@ -50,7 +53,7 @@ class Sources:
 
     A library may be a source tree, a site-packages folder, a folder of added files, a unified diff over the libraries
     before it, a wheel or a zip file; later ones win, file by file. Nothing outside the root and the libraries is read,
-    but for the `pyproject.toml` and `setup.cfg` of a library's two parents. Raises `Unreadable` for a library that is
+    but for the `pyproject.toml` and `setup.cfg` of a library's two parents. Raises `UnusableLibrary` for one that is
     missing or is none of these, `ValueError` for an `only` that is not below the root. `seen` is told of all of it.
     """
 
@@ -76,7 +79,7 @@ class Sources:
         full = Path(os.path.abspath(self.root / path))
         for candidate in (full, Path(os.path.realpath(full))):
             if candidate.is_relative_to(self.root):
-                return _folder(candidate.relative_to(self.root).as_posix())
+                return normal(candidate.relative_to(self.root).as_posix())
         raise ValueError(f"{path} is not below {self.root}")
 
     def _library_name(self, path: Path, taken: Sequence[str]) -> str:
@@ -197,7 +200,7 @@ class Sources:
 
         Order: `search`; the libraries, for a file of one; the importer's package root and folder; the root and its
         usual source folders; the one folder of the tree that holds a package of that name; the libraries; last of all,
-        in the same order, folders without `__init__.py`. Raises `Unreadable` when what is found cannot be read.
+        in the same order, folders without `__init__.py`.
         """
         place = None if importer is None else self._place(importer.folder)
         package = "" if importer is None else importer.package
@@ -205,7 +208,7 @@ class Sources:
         return None if found is None else self._source(found, dotted)
 
     def program(self, dotted: str, search: Sequence[str] = ()) -> SourceFile | None:
-        """The file that `python -m dotted` runs: `__main__` of a package. Raises `Unreadable` as `module` does."""
+        """The file that `python -m dotted` runs: `__main__` of a package."""
         for name in (f"{dotted}.__main__", dotted):
             found = self.module(name, None, search)
             if found is not None and not found.path.endswith("/"):
@@ -213,7 +216,7 @@ class Sources:
         return None
 
     def relative(self, importer: SourceFile, level: int, dotted: str) -> SourceFile | None:
-        """The file of `from <level dots><dotted> import ...`, or None. Raises `Unreadable` as `module` does."""
+        """The file of `from <level dots><dotted> import ...`, or None."""
         found = self._finder.relative(self._place(importer.folder), level, dotted)
         if found is None:
             return None
@@ -237,7 +240,7 @@ class Sources:
 
     def _place(self, folder: str) -> Place:
         """A displayed folder; one in a library stands for that folder in all of them."""
-        folder = _folder(folder)
+        folder = normal(folder)
         if any(folder == layer.name for layer in self._by_name):
             return self.libraries, ""
         located = self._layer(folder)
@@ -250,8 +253,11 @@ class Sources:
             layer = next(layers, None) if found.namespace else self.libraries.owner(found.path)
         shown = self._shown(layer, found.path)
         if found.namespace:
-            return SourceFile(f"{shown}/", "", hashlib.sha256(b"").hexdigest(), dotted, shown)
-        return self.read(shown)
+            return SourceFile(f"{shown}/", "", _NO_TEXT, dotted, shown)
+        try:
+            return self.read(shown)
+        except Unreadable as error:
+            return SourceFile(shown, "", _NO_TEXT, dotted, posixpath.dirname(shown), error.reason)
 
     @staticmethod
     def _shown(layer: Layer | None, path: str) -> str:
@@ -274,9 +280,3 @@ class Sources:
 
     def _in_library(self, dotted: str) -> bool:
         return module_file(self.libraries, dotted.replace(".", "/")) is not None
-
-
-def _folder(path: str) -> str:
-    """A folder's path in normal form; the root is empty."""
-    path = posixpath.normpath(path)
-    return "" if path == "." else path

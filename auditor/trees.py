@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,10 @@ class Unreadable(Exception):
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class UnusableLibrary(Unreadable):
+    """A library that is missing or cannot be opened: a scan cannot do without what it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,12 @@ class Tree(Protocol):
     def read(self, path: str) -> bytes:
         """The bytes of a file; raises `Unreadable` with `path` as given."""
         ...
+
+
+def normal(folder: str) -> str:
+    """A folder's path in normal form; that of the tree itself is empty."""
+    folder = posixpath.normpath(folder)
+    return "" if folder == "." else folder
 
 
 def is_file(tree: Tree, path: str) -> bool:
@@ -166,7 +177,7 @@ class FolderTree:
         if name not in listing.files:
             raise Unreadable(path, "no such file")
         try:
-            with Path(self.root / path).open("rb") as stream:
+            with Path(self.root, folder, name).open("rb") as stream:
                 data = stream.read(LIMIT + 1)
         except OSError as error:
             self._seen.unreadable(str(self.root), path, _reason(error))

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import resource
+import signal
 import subprocess
 import sys
 import warnings
@@ -216,22 +217,27 @@ def scan_text(root: Path, files: Mapping[str, str | bytes], **request: Any) -> S
     return scan(ScanRequest(root=root, **{"paths": (root,), "cache": False, **request}))
 
 
-def scan_apart(root: Path, seconds: float) -> Scan:
-    """Scan `root` in a process of its own, which is ended after `seconds` (and `TimeoutError` raised)."""
+def scan_apart(root: Path, seconds: int) -> Scan:
+    """Scan `root` in a process of its own, which may take `seconds` of CPU time, or wait for six times as long.
+
+    Raises `TimeoutError`. CPU time, because other processes of a busy machine are not the scan's fault.
+    """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_scan_into, args=(root, sender))
+    process = context.Process(target=_scan_into, args=(root, seconds, sender))
     with warnings.catch_warnings():
         # Python warns of threads (those of an array library, say) that hold locks: the child only scans.
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     sender.close()
     try:
-        if not receiver.poll(seconds):
-            raise TimeoutError(f"no result after {seconds} s")
+        if not receiver.poll(6 * seconds):
+            raise TimeoutError(f"no result after {6 * seconds} s")
         result = receiver.recv()
     except EOFError:
         process.join()
+        if process.exitcode == -signal.SIGXCPU:
+            raise TimeoutError(f"no result after {seconds} s of CPU time") from None
         raise RuntimeError(f"the scan died with status {process.exitcode}") from None
     finally:
         process.kill()
@@ -240,7 +246,8 @@ def scan_apart(root: Path, seconds: float) -> Scan:
     return result
 
 
-def _scan_into(root: Path, sender: Connection) -> None:
+def _scan_into(root: Path, seconds: int, sender: Connection) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     with contextlib.suppress(ValueError, OSError):  # macOS has no such limit
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sender.send(scan(ScanRequest(root=root, paths=(root,), cache=False)))

@@ -15,8 +15,8 @@ from rules.verdict import judge
 from tests.auditor.edits import PROGRAM, before
 from tests.auditor.support import EXPORTER, file_of, graph_of, mutate, scan_apart, scan_text, write
 
-SECONDS = 10.0
-"""What one bad file may cost."""
+SECONDS = 10
+"""What one bad file may cost, in CPU time."""
 
 
 def timed(root: Path, files: dict[str, str | bytes]) -> Scan:
@@ -55,6 +55,34 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
     assert part in found.reason, found.reason
     assert "internal" not in found.reason
     assert "evaluator failed" not in found.reason
+
+
+IMPORTS = {
+    "import": "import bad\n",
+    "from": "from bad import size\n",
+    "from a package": "from kit.bad import size\n",
+    "the module of a package": "from kit import bad\n",
+    "star": "from bad import *\n",
+}
+
+
+@pytest.mark.parametrize(
+    "content", [b"size = 1\0\n", b"size = = 1\n", b"size = '\xe9'\n"], ids=["null", "syntax", "bytes"]
+)
+@pytest.mark.parametrize("name", sorted(IMPORTS))
+def test_a_module_that_cannot_be_read_leaves_the_script_that_imports_it(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    files = {"bad.py": content, "kit/bad.py": content, "kit/__init__.py": b""}
+    found = scan_text(tmp_path, {"export.py": IMPORTS[name] + EXPORTER, **files})
+    assert judge(graph_of(found).facts).says() == "eligible"
+    assert file_of(found, "export.py").status is FileStatus.EXPORTS
+
+
+def test_a_cited_module_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    text = "import bad\n" + EXPORTER.replace('{1: Dim("tokens", min=1, max=64)}', "bad.rows()")
+    reason = graph_of(scan_text(tmp_path, {"export.py": text, "bad.py": b"\0"})).facts.query.reason
+    assert "`bad` (`bad.py` could not be read: null bytes: not a text file)" in reason
 
 
 READABLE: dict[str, bytes] = {

@@ -3,9 +3,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import resource
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +14,7 @@ import pytest
 
 from auditor import exits
 from auditor.request import ScanRequest
-from auditor.trees import Unreadable
+from auditor.trees import UnusableLibrary
 from rules.facts import Scan
 from rules.version import VERSION
 from tests.auditor.conftest import Run
@@ -104,7 +104,7 @@ def test_usage(run: Run, scanner: Scanner, arguments: tuple[str, ...], message: 
 
 
 def test_a_library_that_is_none_is_a_usage_error(run: Run, scanner: Scanner) -> None:
-    scanner.result = Unreadable("notes.txt", "not a library: give a folder")
+    scanner.result = UnusableLibrary("notes.txt", "not a library: give a folder")
     status, out, err = run("scan", "tree")
     assert (status, out) == (exits.USAGE, "")
     assert "--library: notes.txt: not a library: give a folder" in err
@@ -346,13 +346,14 @@ def test_help_imports_no_heavy_module() -> None:
     assert result.stdout.splitlines()[-1] == "[]", result.stderr
 
 
-def test_help_starts_within_a_tenth_of_a_second_of_bare_python() -> None:
+def test_help_costs_a_tenth_of_a_second_of_cpu_more_than_bare_python() -> None:
     def fastest(*arguments: str) -> float:
         times = []
         for _ in range(7):
-            start = time.perf_counter()
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
             assert child(*arguments).returncode == 0
-            times.append(time.perf_counter() - start)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         return min(times)
 
     assert fastest("-P", "-m", "auditor", "--help") - fastest("-c", "pass") < 0.1
