@@ -6,6 +6,7 @@ import libcst as cst
 
 from auditor import operators
 from auditor.containers.iteration import iterate
+from auditor.expressions.names import itself
 from auditor.interpreter import Frame, Interpreter
 from auditor.joins import present, union
 from auditor.places import Site
@@ -28,7 +29,7 @@ from auditor.views import attribute_view
 
 
 def call(it: Interpreter, node: cst.Call, frame: Frame) -> Value:
-    function = it.eval(node.func, frame)
+    function = itself(it, node.func, frame)
     args = Args()
     site = frame.statement.site(node)
     for a in node.args:

@@ -11,8 +11,9 @@ from auditor.expressions.calls import call
 from auditor.expressions.comparisons import comparison
 from auditor.expressions.displays import comprehension, dict_, sequence
 from auditor.expressions.functions import await_, lambda_, yield_
-from auditor.expressions.lookups import attribute, subscript
-from auditor.expressions.names import name, named
+from auditor.expressions.lookups import subscript
+from auditor.expressions.named import named
+from auditor.expressions.names import attribute, name
 from auditor.expressions.operations import boolean, conditional, operation, unary
 from auditor.expressions.text import concatenated, formatted, literal
 from auditor.interpreter import Frame, Interpreter

@@ -1,4 +1,4 @@
-"""Attributes and items that an expression reads."""
+"""Items that an expression reads."""
 
 from __future__ import annotations
 
@@ -7,26 +7,17 @@ from typing import Any
 import libcst as cst
 
 from auditor.containers.reading import get_item, make_slice
-from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
-from auditor.places import Site
-from auditor.values import NONE, Seq, Tensor, Unknown, Value, is_none, merge_flags, text_of
-
-
-def attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
-    obj, site = it.eval(node.value, frame), frame.statement.site(node)
-    try:
-        return it.get(obj, node.attr.value, site)
-    except RaiseSignal as error:
-        if it.choices.entries and is_none(obj):
-            raise  # an entry of a registry that has no class for this way
-        return would_raise(it, error, site)
+from auditor.expressions.names import in_graph, would_raise
+from auditor.interpreter import Frame, Interpreter, RaiseSignal
+from auditor.values import NONE, Seq, Tensor, Value, merge_flags, text_of
 
 
 def subscript(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:
     obj, site = it.eval(node.value, frame), frame.statement.site(node)
     try:
         index = index_of(it, node, frame)
-        return _chosen(it, get_item(it, obj, index, site), index)
+        found = _chosen(it, get_item(it, obj, index, site), index)
+        return in_graph(it, found)
     except RaiseSignal as error:
         return would_raise(it, error, site)
 
@@ -36,13 +27,6 @@ def _chosen(it: Interpreter, found: Value, index: Value) -> Value:
     if not index.flags or isinstance(found, Tensor) or text_of(found) is not None:
         return found
     return it.tag(found, index.flags)
-
-
-def would_raise(it: Interpreter, error: RaiseSignal, site: Site) -> Value:
-    """A look-up that fails: raised where the script can catch it, else unknown, because scripts that ship do run."""
-    if it.maybe_raised or isinstance(error, ExitSignal):
-        raise error
-    return Unknown(f"this look-up gives {error.kind} as far as it can be followed", places=(site,))
 
 
 def index_of(it: Interpreter, node: cst.Subscript, frame: Frame) -> Value:

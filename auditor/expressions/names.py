@@ -1,16 +1,18 @@
-"""Names: where one is looked up, and `:=`, which binds one."""
+"""Names and attributes.
+
+A name of a module that nobody could read (`External`) stays one where it is called or asked for an attribute. Anywhere
+else in a graph it stands for data that nobody knows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import libcst as cst
 
-from auditor.expressions.lookups import would_raise
-from auditor.interpreter import Frame, Interpreter, RaiseSignal
-from auditor.statements.assignments import assign
-from auditor.values import Const, Env, Union, Unknown, Value
+from auditor.interpreter import ExitSignal, Frame, Interpreter, RaiseSignal
+from auditor.places import Site
+from auditor.values import Const, Env, External, Union, Unknown, Value, as_data, is_none
 from auditor.values.absence import Deleted
 
 
@@ -51,20 +53,48 @@ def name(it: Interpreter, node: cst.Name, frame: Frame) -> Value:
     env = frame.env
     if env.module is None and not env.redirect:  # what most names are: locals, with one value
         local = env.names.get(node.value)
-        if local is not None and type(local) is not Union and type(local) is not Deleted:
+        if local is not None and type(local) not in _NOT_PLAIN:
             return local
     if node.value in _CONSTANTS:
         found = it.literals.get(id(node))
         if found is None:
             found = it.literals[id(node)] = Const(_CONSTANTS[node.value], places=(frame.statement.site(node),))
         return found
-    return lookup(it, node.value, frame, node)
+    return in_graph(it, lookup(it, node.value, frame, node))
 
 
-def named(it: Interpreter, node: cst.NamedExpr, frame: Frame) -> Value:
-    value = it.eval(node.value, frame)
-    env = frame.env
-    while env.parent is not None and env.redirect.get("") is not None:
-        env = env.parent
-    assign(it, node.target, value, replace(frame, env=env))
-    return value
+_NOT_PLAIN = frozenset({Union, Deleted, External})
+
+
+def attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
+    return in_graph(it, _attribute(it, node, frame))
+
+
+def _attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
+    obj, site = itself(it, node.value, frame), frame.statement.site(node)
+    try:
+        return it.get(obj, node.attr.value, site)
+    except RaiseSignal as error:
+        if it.choices.entries and is_none(obj):
+            raise  # an entry of a registry that has no class for this way
+        return would_raise(it, error, site)
+
+
+def itself(it: Interpreter, node: Any, frame: Frame) -> Value:
+    """The value of what is called, or asked for an attribute."""
+    kind = type(node)
+    if kind is cst.Name and node.value not in _CONSTANTS:
+        return lookup(it, node.value, frame, node)
+    return _attribute(it, node, frame) if kind is cst.Attribute else it.eval(node, frame)
+
+
+def in_graph(it: Interpreter, found: Value) -> Value:
+    """What stands in a graph for a value that is neither called nor asked for an attribute."""
+    return as_data(found) if it.events is not None and type(found) is External else found
+
+
+def would_raise(it: Interpreter, error: RaiseSignal, site: Site) -> Value:
+    """A look-up that fails: raised where the script can catch it, else unknown, because scripts that ship do run."""
+    if it.maybe_raised or isinstance(error, ExitSignal):
+        raise error
+    return Unknown(f"this look-up gives {error.kind} as far as it can be followed", places=(site,))

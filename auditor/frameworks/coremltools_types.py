@@ -123,11 +123,13 @@ def _varies(bounds: Instance) -> bool | None:
     """
     low = _numbers(bounds.attrs.get("lower_bound", Const(1)))
     high = _numbers(bounds.attrs.get("upper_bound", Const(-1)))
-    return common(
-        a != b if isinstance(a, int) and isinstance(b, int) else a is not None and b is not None
-        for a in low
-        for b in high
-    )
+    return common(_differ(a, b) for a in low for b in high)
+
+
+def _differ(low: Dim | None, high: Dim | None) -> bool | None:
+    if low is None or high is None:
+        return None
+    return low != high if isinstance(low, int) and isinstance(high, int) else True
 
 
 def _numbers(bound: Value) -> list[Dim | None]:

@@ -11,6 +11,7 @@ from auditor.values import (
     NONE,
     Args,
     Const,
+    External,
     ExternalObject,
     Instance,
     Mapping,
@@ -104,8 +105,10 @@ def _is_dynamic(v: Value) -> bool | None:
             return False
         case Union(options=options):
             return common([_is_dynamic(o) for o in options])
-        case Unknown() | Num():
+        case Unknown() | Num() | ExternalObject():
             return None
+        case External(dotted=dotted):
+            return True if dotted.startswith("torch.") else None
         case Instance(attrs={"max": most}):
             return _leaves_room(most)
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor import dims
 from auditor.torch.row_masks import is_mask
-from auditor.values import Const, Num, Seq, Tensor, Union, Unknown, Value, as_dim, is_none
+from auditor.values import Const, ExternalObject, Num, Seq, Tensor, Union, Unknown, Value, as_data, as_dim, is_none
 from auditor.values.tags import ALIKE, FLIPPED, FLOORED, PICKED, WRAPS
 
 
@@ -121,6 +121,8 @@ def unread_part(key: Value | None) -> Unknown | None:
             return reason
         case Unknown() if key.kind not in ("int", "data") or key.flexible:
             return key
+        case ExternalObject():
+            return unread_part(as_data(key))
     return None
 
 

@@ -20,7 +20,7 @@ from auditor.torch.keys import (
     wraps_at,
 )
 from auditor.torch.rows import has_rows
-from auditor.values import Const, Num, Seq, Storage, Tensor, Unknown, Value, as_dim, is_none
+from auditor.values import Const, Num, Seq, Storage, Tensor, Unknown, Value, as_data, as_dim, is_none
 from auditor.values.tags import COPY, LATER, MOVED, ONE_PLACE, WRAPS, sites
 
 
@@ -148,7 +148,7 @@ def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool
 
 def unread_value(value: Value | None) -> Unknown | None:
     """Why what is written is not known; a number, or what a file holds, is known well enough."""
-    found = value.reason if isinstance(value, Tensor) and value.shape is None else value
+    found = value.reason if isinstance(value, Tensor) and value.shape is None else value and as_data(value)
     return found if isinstance(found, Unknown) and found.kind not in ("int", "float", "bool", "data") else None
 
 

@@ -25,6 +25,7 @@ from auditor.values import (
     Unknown,
     Value,
     altered,
+    as_data,
     as_dim,
     is_none,
     merge_places,
@@ -92,6 +93,7 @@ def as_tensor(value: Value, site: Site | None = None) -> Tensor | None:
     """The value as a tensor; None when it is none. An unknown may be one, of unknown shape."""
     if isinstance(value, Tensor):
         return value
+    value = as_data(value)
     if isinstance(value, Unknown):
         return Tensor(None, reason=value, places=value.places, flags=value.flags)
     if isinstance(value, Union):
@@ -139,6 +141,7 @@ def size(value: Value) -> Dim | None:
     d = as_dim(value)
     if d is not None:
         return d
+    value = as_data(value) if isinstance(value, External) else value
     if isinstance(value, Unknown):
         return value.dim
     if isinstance(value, Union):

@@ -24,7 +24,7 @@ from auditor.values.objects import (
     NativeClass,
     Super,
 )
-from auditor.values.reading import as_dim, key_of, number, text_of
+from auditor.values.reading import as_data, as_dim, key_of, number, text_of
 from auditor.values.scalars import FALSE, NONE, TRUE, Const, Num, Pattern, is_given, is_none
 from auditor.values.tensor import Pick, Storage, Tensor
 from auditor.values.unknown import MAX_OPTIONS, Union, Unknown
@@ -64,6 +64,7 @@ __all__ = [
     "Unknown",
     "Value",
     "altered",
+    "as_data",
     "as_dim",
     "each_once",
     "is_given",

@@ -158,9 +158,14 @@ class Native(Value):
 
 @dataclass(slots=True, eq=False)
 class External(Value):
-    """Something of a library whose source nobody gave: a dotted name."""
+    """Something of a library whose source nobody gave: a dotted name.
+
+    `unread` is what it is where it is neither called nor asked for an attribute: data that nobody knows. A name of a
+    library that is known by its public API has none.
+    """
 
     dotted: str
+    unread: Unknown | None = None
 
 
 @dataclass(slots=True, eq=False)

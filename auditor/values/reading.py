@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from auditor.dims import Dim, Poly
 from auditor.values.base import Value, origins
 from auditor.values.containers import Key, Seq, Star
-from auditor.values.objects import Class, External, Instance
+from auditor.values.objects import Class, External, ExternalObject, Instance
 from auditor.values.scalars import Const, Num, Pattern
 from auditor.values.unknown import Union, Unknown
 
@@ -31,6 +31,15 @@ def as_dim(v: Value) -> Dim | None:
     if isinstance(v, Unknown) and v.kind in ("", "int", "float", "data"):
         return v.dim
     return None
+
+
+def as_data(v: Value) -> Value:
+    """The value; for a name of an unread module, or an object of a library, data that nobody knows."""
+    if isinstance(v, External):
+        return v.unread or v
+    if not isinstance(v, ExternalObject):
+        return v
+    return Unknown(f"what `{v.dotted}(...)` holds is not known", v.dotted, places=v.places, flags=v.flags)
 
 
 def key_of(v: Value) -> Key | None:
