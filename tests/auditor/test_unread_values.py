@@ -48,7 +48,7 @@ def test_what_decides_is_not_known(tmp_path: Path, name: str, form: str) -> None
 
 
 @pytest.mark.parametrize(
-    "old, new",
+    ("old", "new"),
     [
         (EXPORTER, ('Dim("tokens", min=1, max=64)', 'Dim("tokens", max={})')),
         (CORE_ML, ("RangeDim(1, 64)", "RangeDim(1, {})")),

@@ -22,6 +22,7 @@ from reports.json_report import document
 from rules.audit import audit
 from rules.examples import PINNED
 from rules.facts import Scan
+from tests.machine import slower
 from tests.rules.graphs import graph
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -59,7 +60,7 @@ def test_the_whole_command_takes_at_most_300_ms() -> None:
         times.append((_processor_seconds() if busy else time.perf_counter()) - started)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("PARTIAL    dense.mlpackage")
-    assert min(times) <= 0.3
+    assert min(times) <= 0.3 * slower()
 
 
 def test_neither_numpy_nor_torch_nor_the_body_of_coremltools_is_imported(tmp_path: Path) -> None:
