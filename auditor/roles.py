@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import product
 
 from auditor.values import Tensor, Value
@@ -99,8 +100,28 @@ def words(name: str) -> list[str]:
     return [w.lower() for w in _SPLIT.split(name) if w]
 
 
+_used: frozenset[str] = frozenset()
+
+
+@contextmanager
+def used_as_caches(names: Collection[str]) -> Iterator[None]:
+    """Meanwhile these names, which say nothing themselves, are those of caches (see `graph_facts/uses.py`)."""
+    global _used  # names are asked for what they say in many places, that have nothing else in common
+    before, _used = _used, _used.union(names)
+    try:
+        yield
+    finally:
+        _used = before
+
+
 def role_by_name(name: str) -> Role:
     """The role that a state's name says, or UNKNOWN."""
+    role = said_role(name)
+    return Role.KV_UNIFIED if role is Role.UNKNOWN and name in _used else role
+
+
+def said_role(name: str) -> Role:
+    """The role that a name says by itself, or UNKNOWN."""
     parts = set(words(name))
     joined = "".join(words(name))
     if parts & _CONV:

@@ -10,7 +10,7 @@ from auditor.graph_facts.carried import by_outputs, comes_out_anew, through_outp
 from auditor.graph_facts.declaration import WRITTEN, Declaration, Declared
 from auditor.graph_facts.evidence import apart, evidence, why
 from auditor.graph_facts.holders import may_hold_state
-from auditor.roles import cache_names, is_cache_name, query_rank, role_by_name, words
+from auditor.roles import cache_names, is_cache_name, query_rank, role_by_name, said_role, words
 from auditor.torch import layer_slots
 from auditor.torch.state_writes import Write
 from auditor.values import Storage, Tensor, Unknown, Value, merge_flags
@@ -239,5 +239,5 @@ def _latent(d: Declaration, name: str) -> bool:
     """A pair of unified states (A and B halves) of one rank is a split latent, not keys and values."""
     if not isinstance(d.state_names, tuple):
         return False
-    alike = [n for n in d.state_names if role_by_name(n) is Role.KV_UNIFIED]
+    alike = [n for n in d.state_names if said_role(n) is Role.KV_UNIFIED]
     return len(alike) == 2 and set(words(name)) & {"a", "b"} != set()

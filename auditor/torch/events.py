@@ -38,7 +38,9 @@ class Events:
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
     may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
     has computed anew from what they held, `copied` those by their tags of which it has written a copy. `seen` says by
-    tag where attention has seen a cache that was not written yet, and how many rows of it.
+    tag where attention has seen a cache that was not written yet, and how many rows of it. `unnamed` are the tags of
+    what may be a state by a name that says nothing, `looked_at` those of them that attention has taken keys or values
+    from.
     """
 
     example: Example | None = None
@@ -64,6 +66,8 @@ class Events:
     renewed: dict[str, Site] = field(default_factory=dict)
     seen: dict[str, tuple[Site, Dim]] = field(default_factory=dict)
     copied: dict[str, Site] = field(default_factory=dict)
+    unnamed: frozenset[str] = frozenset()
+    looked_at: set[str] = field(default_factory=set)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
@@ -176,6 +180,13 @@ class Events:
         """Attention over as many rows as the query has (`alone`), or over those of a cache."""
         self._cached = self._cached or not alone
         self.alone = None if self._cached else self.alone or site
+
+    def looks_at(self, held: Tensor) -> None:
+        """Note which states without a telling name a second factor of a product is taken from, unchanged by weights."""
+        if self.unnamed and held.base is not None:
+            self.looked_at |= self.unnamed & {held.base.tag}
+        elif self.unnamed and LEARNED not in held.tags:
+            self.looked_at |= self.unnamed & held.tags
 
     def sees(self, values: Tensor, site: Site, masked: bool = False) -> None:
         """Note when attention has keys or values of a cache that do not end with the rows that were written.

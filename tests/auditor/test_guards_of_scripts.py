@@ -75,7 +75,9 @@ def test_a_guard_that_a_run_for_its_purpose_passes_ends_nothing(tmp_path: Path, 
     assert judged(tmp_path, script).says() == "eligible"
 
 
-@pytest.mark.parametrize("guard", ['Path("a.mlmodel").suffix != ".mlpackage"', 'os.name == "posix"', "sys.version_info >= (3, 8)"])
+@pytest.mark.parametrize(
+    "guard", ['Path("a.mlmodel").suffix != ".mlpackage"', 'os.name == "posix"', "sys.version_info >= (3, 8)"]
+)
 def test_a_guard_that_no_run_passes_ends_it(tmp_path: Path, guard: str) -> None:
     script = mutate(SCRIPT, ("# GUARD", f"if {guard}:\n    sys.exit(1)"))
     with pytest.raises(AssertionError):

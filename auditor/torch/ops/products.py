@@ -23,6 +23,7 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
     if it.events is not None and site is not None:
+        it.events.looks_at(b)
         if not row_mixing.is_part(a):
             it.events.multiplies(b, site)
         if not isinstance(b.shape[-2:][0], int) and not row_mixing.is_part(a):
@@ -77,6 +78,9 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(known) == 2 and len(shape) > 2 and dims.is_query(shape[-2]) and not dims.is_query(shape[-1]):
         made = tagged(made, SCORES)
     made = recurrences.computed(it, rows.blended(made, site, any(map(dims.is_query, summed))))
+    for t in tensors if it.events is not None else ():
+        if t is not None and it.events is not None:
+            it.events.looks_at(t)
     return (
         row_mixing.leaked(it, made, tensors[0], tensors[-1], site)
         if tensors[0] is not None and tensors[-1] is not None
@@ -106,6 +110,7 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     unmasked = v is not None and _sees_all(mask) and row_mixing.reads_written(it, v)
     for seen in (k, v) if it.events is not None and site is not None else ():
         if seen is not None:
+            it.events.looks_at(seen)
             it.events.sees(seen, site, masked=not (causal and unmasked))
     made = rows.blended(row_mixing.mixed(made), site, unmasked and not causal)
     at = mask.places[-1] if unmasked and isinstance(mask, Tensor) and mask.places else None

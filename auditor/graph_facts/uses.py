@@ -1,0 +1,48 @@
+"""States whose names say nothing, and that are caches by what `forward` does with them.
+
+    self.mem_a[:, :, start:end] = k                       # a row of it for each row of the query, where that stands
+    attention(q, self.mem_a[:, :, :end], ...)             # and attention takes its keys or its values from there
+
+What is asked of a cache by its name is then asked of these, too: `forward` is followed once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from auditor.forward import Outcome
+from auditor.graph_facts.declaration import Declaration, Declared
+from auditor.roles import role_by_name
+from auditor.values import Storage
+from rules.facts import Role
+
+
+def caches_by_use(d: Declaration, bound: Mapping[str, str], outcome: Outcome) -> frozenset[str]:
+    """The names of such states among those that are declared, with those of their inputs (see `bound_inputs`).
+
+    Where none are, a state is what `forward` writes.
+    """
+    if isinstance(d.state_names, tuple):
+        names: Collection[str] = d.state_names
+    else:
+        names = {w.storage.name for w in outcome.events.writes if w.storage.role in ("input", "buffer")}
+    inputs = {state: i for i in d.inputs if (state := bound.get(i.name)) is not None}
+    found: set[str] = set()
+    for name in names:
+        source = inputs.get(name)
+        mine = {name, source.name, source.parameter or source.name} if source else {name, name.rpartition(".")[2]}
+        if all(role_by_name(n) is Role.UNKNOWN for n in mine) and _is_cache(mine, source, outcome):
+            found |= mine
+    return frozenset(found)
+
+
+def _is_cache(mine: set[str], source: Declared | None, outcome: Outcome) -> bool:
+    """Whether a state grows, or takes rows where those of the query stand and attention reads it."""
+    events = outcome.events
+    if mine & events.renewed.keys():
+        return False
+    if source is not None and source.axes:
+        return True
+    writes = [w for w in events.writes if w.storage.name in mine]
+    looked_at = any(Storage(n).tag in events.looked_at for n in mine)
+    return looked_at and any(w.capacity is not None for w in writes) and not any(w.whole for w in writes)
