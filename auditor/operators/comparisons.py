@@ -130,8 +130,10 @@ def _below(v: Value, bound: dims.Dim) -> bool:
 
 def _native_items(v: Value) -> Value:
     """What is compared of a value: the items of an object of Python's own that has some."""
-    own = isinstance(v, Instance) and isinstance(v.payload, Seq) and isinstance(v.cls, NativeClass)
-    return v.payload if own else v
+    match v:
+        case Instance(payload=Seq() as items, cls=NativeClass()):
+            return items
+    return v
 
 
 def _compare_plain(op: str, a: Seq, b: Seq) -> bool | None:
