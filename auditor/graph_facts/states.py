@@ -223,6 +223,9 @@ def _doubts(
     moved = next((w for w in writes if w.whole and w.own), None)
     if moved is not None:
         yield f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move", _written(moved)
+    fresh = next((w for w in writes if w.fresh), None)
+    if fresh is not None:
+        yield f"all of `{name}` is replaced by what one call computes ({fresh.site.place()})", _written(fresh)
     for write in (next((w for w in writes if w.unclear), None), next((w for w in writes if w.blended), None)):
         if write is not None:
             yield f"`{name}` {write.unclear or write.blended} ({write.site.place()})", _written(write)

@@ -33,10 +33,11 @@ def slot(target: Tensor, key: Value | None) -> Dim | None:
     return None
 
 
-def beside(target: Tensor, key: Value | None) -> str:
-    """The parts of a key behind the first, as text: heads, say, of which each part may have its own."""
-    parts = key.items[1:] if isinstance(key, Seq) else []
-    return "; ".join(_part(p, whole) for p, whole in zip(parts, (target.shape or ())[1:], strict=False)).rstrip("; ")
+def beside(target: Tensor, key: Value | None, first: int) -> str:
+    """The parts of a key from the `first` on, as text: heads, say, of which each part may have its own."""
+    parts = key.items[first:] if isinstance(key, Seq) else []
+    pairs = zip(parts, (target.shape or ())[first:], strict=False)
+    return "; ".join(_part(p, whole) for p, whole in pairs).rstrip("; ")
 
 
 def _part(part: Value, whole: Dim) -> str:

@@ -52,7 +52,8 @@ class Pick:
 
     `numbers` from `begin` on, each `step` more than the one before (see `torch/progressions.py`; None: in no order);
     `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is `kept` by `rest`; what is `new`
-    by `at`; and the sum of both, `placed`. `mask` tells masks apart.
+    by `at`; and the sum of both, `placed`. `mask` tells masks apart. A `copy` of a state, or of a part of it, has taken
+    what it was `put` since (see `torch/state_copies.py`).
     """
 
     what: str
@@ -60,11 +61,24 @@ class Pick:
     held: Storage | None = None
     begin: Dim = 0
     step: int | None = 1
+    view: Tensor | None = field(default=None, compare=False, repr=False)
+    put: tuple[Put, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def seen(self) -> Pick | None:
         """What a view of the tensor is."""
         return self if self.what in ("numbers", "at", "rest") else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Put:
+    """What a copy of a state has taken: `value` at `key` of a view, which `unclear` says to be no plain write."""
+
+    view: Tensor
+    key: Value | None
+    value: Value | None
+    unclear: str
+    site: Site
 
 
 @dataclass(slots=True, eq=False)
