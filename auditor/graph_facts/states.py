@@ -187,7 +187,7 @@ def _by_name(d: Declaration, name: str, source: Declared | None) -> tuple[Role, 
     role = role_by_name(name)
     if role is Role.UNKNOWN and source is not None:
         role = role_by_name(source.name)
-    if role is Role.UNKNOWN and source is not None and source.axes:
+    if role is Role.UNKNOWN and source is not None and source.varying:
         role = Role.KV_UNIFIED
     if role is Role.KV_UNIFIED and _latent(d, name):
         role = Role.MLA_LATENT

@@ -41,7 +41,7 @@ def _is_cache(mine: set[str], source: Declared | None, outcome: Outcome) -> bool
     events = outcome.events
     if mine & events.renewed.keys():
         return False
-    if source is not None and source.axes:
+    if source is not None and source.varying:
         return True
     writes = [w for w in events.writes if w.storage.name in mine]
     looked_at = any(Storage(n).tag in events.looked_at for n in mine)

@@ -20,8 +20,8 @@ class Tensor(Value):
 
     `cuts` are the places that left one row of several; `tags` say what went into it (`argmax`, `wraps`, ...); `base`
     is the input, buffer or parameter that it is a view of; `data` is the number that all of it is, `numbers` are those
-    of a short vector. `of` is the tensor that
-    this one is a view of, where that is none of those. `pick` is what it is beside a mask with a single one.
+    of a short vector. `of` is the tensor that this one is a view of, where that is none of those. `pick` is what it is
+    beside a mask with a single one. `sized` are the flags of the length of each axis, where its sizes have some.
     """
 
     shape: tuple[Dim, ...] | None
@@ -35,6 +35,13 @@ class Tensor(Value):
     of: Tensor | None = field(default=None, kw_only=True, compare=False, repr=False)
     pick: Pick | None = field(default=None, kw_only=True, compare=False, repr=False)
     born: int = field(default_factory=serial, kw_only=True, compare=False, repr=False)
+    sized: tuple[frozenset[str], ...] = field(default=(), kw_only=True, compare=False, repr=False)
+
+    def flags_of(self, axis: int) -> frozenset[str]:
+        """The flags of the tensor, without those that the lengths of its other axes alone have."""
+        if axis >= len(self.sized):
+            return self.flags
+        return self.flags - (NO_FLAGS.union(*self.sized) - self.sized[axis])
 
     @property
     def handed_on(self) -> frozenset[str]:
