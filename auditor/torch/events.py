@@ -41,7 +41,7 @@ class Events:
     tag where attention has seen a cache that was not written yet, and how many rows of it. `unnamed` are the tags of
     what may be a state by a name that says nothing, `looked_at` those of them that attention has taken keys or values
     from. `layers_of` are views that are one layer of a state each, with its index. `put_in` are the tags of states of
-    which a copy has taken rows.
+    which a copy has taken rows, `wholes` the shapes of states and of their layers.
     """
 
     example: Example | None = None
@@ -71,6 +71,7 @@ class Events:
     looked_at: set[str] = field(default_factory=set)
     layers_of: dict[int, tuple[Tensor, Dim]] = field(default_factory=dict)
     put_in: set[str] = field(default_factory=set)
+    wholes: set[Shape | None] = field(default_factory=set)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 

@@ -31,7 +31,7 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
         elif MOVED in b.tags and isinstance(b.shape[-1], dims.Poly):
             keys = altered(b, shape=(*b.shape[:-2], *reversed(b.shape[-2:])))
             it.events.sees(keys, site, masked=True)
-    return recurrences.computed(it, row_mixing.leaked(it, made, a, b, site))
+    return recurrences.product(it, recurrences.computed(it, row_mixing.leaked(it, made, a, b, site)), (a, b))
 
 
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -78,6 +78,7 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(known) == 2 and len(shape) > 2 and dims.is_query(shape[-2]) and not dims.is_query(shape[-1]):
         made = tagged(made, SCORES)
     made = recurrences.computed(it, rows.blended(made, site, any(map(dims.is_query, summed))))
+    made = recurrences.product(it, made, [t for t in tensors if t is not None])
     for t in tensors if it.events is not None else ():
         if t is not None and it.events is not None:
             it.events.looks_at(t)
