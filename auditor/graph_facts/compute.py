@@ -14,7 +14,7 @@ from auditor.graph_facts.marks import event_marks, flexibility_marks, unwritten_
 from auditor.graph_facts.programs import run_forward, with_ranks
 from auditor.graph_facts.query import ends_a_model, fixed_width, is_inner_part, query_among, query_fact, reads_tokens
 from auditor.graph_facts.states import bound_inputs, is_recurrent, states_fact
-from auditor.graph_facts.uses import caches_by_use
+from auditor.graph_facts.uses import caches_by_use, keeps_rows
 from auditor.graph_facts.watching import watched
 from auditor.interpreter import Interpreter
 from auditor.roles import carried, recurrent_inputs, used_as_caches
@@ -42,8 +42,11 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     carries_unnamed = carries_unnamed or (reads_tokens(query_input) and bool(back))
     holder = unread_holder(d, query_input)
     silent = silent_buffers(d, query_input)
-    unnamed = bool(silent) or carries_unnamed or may_write_input(d, query_input)
-    if not (d.state_names or recurrent or may_hold_state(d.module) or unnamed or holder):
+    said = bool(d.state_names or recurrent or may_hold_state(d.module) or carries_unnamed or holder)
+    if not said and (silent or may_write_input(d, query_input)):
+        with watched(d, silent):
+            said = keeps_rows(run_forward(it, d, query_input)[0])
+    if not said:
         # no states and no cache: nothing that `forward` computes can make this a decoder
         states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
         kv = kv_fact(d, states, others)

@@ -17,6 +17,9 @@ from auditor.values import Storage
 from rules.facts import Role
 
 
+_STATES = ("input", "buffer")
+
+
 def caches_by_use(d: Declaration, bound: Mapping[str, str], outcome: Outcome) -> frozenset[str]:
     """The names of such states among those that are declared, with those of their inputs (see `bound_inputs`).
 
@@ -25,7 +28,7 @@ def caches_by_use(d: Declaration, bound: Mapping[str, str], outcome: Outcome) ->
     if isinstance(d.state_names, tuple):
         names: Collection[str] = d.state_names
     else:
-        names = {w.storage.name for w in outcome.events.writes if w.storage.role in ("input", "buffer")}
+        names = {w.storage.name for w in outcome.events.writes if w.storage.role in _STATES}
     inputs = {state: i for i in d.inputs if (state := bound.get(i.name)) is not None}
     found: set[str] = set()
     for name in names:
@@ -34,6 +37,11 @@ def caches_by_use(d: Declaration, bound: Mapping[str, str], outcome: Outcome) ->
         if all(role_by_name(n) is Role.UNKNOWN for n in mine) and _is_cache(mine, source, outcome):
             found |= mine
     return frozenset(found)
+
+
+def keeps_rows(outcome: Outcome) -> bool:
+    """Whether `forward` is seen to write rows of the query to something that may be a state."""
+    return any(w.storage.role in _STATES and w.capacity is not None for w in outcome.events.writes)
 
 
 def _is_cache(mine: set[str], source: Declared | None, outcome: Outcome) -> bool:
