@@ -155,6 +155,7 @@ def _prepare(it: Interpreter, module: Instance, events: Events, inputs: tuple[In
     for t in tensors:
         if isinstance(t, Tensor) and t.base is not None and t.base.watched and t.base.shape:
             events.unwritten[t.base.tag] = t.base.shape
+            t.base.read = False
             events.held.append(t.base.shape)
             events.wholes |= {t.base.shape, t.base.shape[1:]}
             if role_by_name(t.base.name) is Role.UNKNOWN:

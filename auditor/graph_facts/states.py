@@ -10,6 +10,7 @@ from auditor.graph_facts.carried import by_outputs, comes_out_anew, through_outp
 from auditor.graph_facts.declaration import WRITTEN, Declaration, Declared
 from auditor.graph_facts.evidence import apart, evidence, why
 from auditor.graph_facts.holders import may_hold_state
+from auditor.graph_facts.uses import replaced
 from auditor.roles import cache_names, is_cache_name, query_rank, role_by_name, said_role, words
 from auditor.torch import layer_slots
 from auditor.torch.state_writes import Write
@@ -172,6 +173,8 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome,
     narrow = next((w for w in writes if w.narrow), None)
     if anew is not None and (role is Role.UNKNOWN or role.is_kv):
         role, reason = Role.RECURRENT, f"`{name}` is computed anew from what it held ({anew.place()})"
+    elif role is Role.UNKNOWN and (told := replaced(name, writes, outcome)) is not None:
+        (role, reason), at = told, _written(writes[-1])
     elif role.is_kv and (doubt := next(_doubts(name, mine, writes, outcome), None)) is not None:
         role, (reason, at) = Role.UNKNOWN, doubt
     elif role.is_kv and narrow is not None:

@@ -34,6 +34,7 @@ class Write:
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
     written became what they are, `span` where as many as the query has stand, `capacity` how many there is room for,
     `slot` the layer that they belong to, `beside` what else the key says. `fresh`: nothing of what was there is left.
+    `read`: something was computed from what was there.
     """
 
     storage: Storage
@@ -51,6 +52,7 @@ class Write:
     slot: dims.Dim | None = None
     beside: str = ""
     fresh: bool = False
+    read: bool = False
 
 
 def write_at(
@@ -98,12 +100,14 @@ def write_at(
     beside = layer_slots.beside(target, key, 1 if layer is None else 0) if slot is not None else ""
     room = written_rows.capacity(target, value)
     fresh = whole and not (own or placed) and isinstance(value, Tensor) and _is_fresh(base, value)
-    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, slot, beside, fresh)
+    row = (base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, slot, beside)
+    return Write(*row, fresh, base.read)
 
 
 def _is_fresh(base: Storage, value: Tensor) -> bool:
     """Whether a value is computed in a call, and from nothing that the state has held."""
-    return value.shape is not None and INPUT in value.tags and KEPT + base.name not in value.tags
+    numbers = value.shape is not None and not value.dtype.startswith(("int", "uint", "bool"))
+    return numbers and INPUT in value.tags and KEPT + base.name not in value.tags
 
 
 def _stays(key: Value | None, slices: written_rows.Slices) -> bool:

@@ -92,13 +92,14 @@ class Put:
 class Storage:
     """The memory of an input, buffer or parameter: what an in-place write reaches.
 
-    What is computed from a `watched` one carries its tag.
+    What is computed from a `watched` one carries its tag. `read`: something was computed from it since `forward` began.
     """
 
     name: str
     role: str = ""  # input | buffer | parameter | attribute (a tensor that is no buffer)
     watched: bool = False
     shape: tuple[Dim, ...] | None = None
+    read: bool = False
 
     @property
     def tag(self) -> str:

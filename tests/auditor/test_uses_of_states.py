@@ -10,7 +10,7 @@ from rules.facts import Role
 from rules.verdict import judge
 from tests.auditor import decoder_project as project
 from tests.auditor.edits import HYBRID, NOT_A_DECODER, RING, UNKNOWN_ROLE
-from tests.auditor.support import CORE_ML, EXPORTER, graph_of, mutate, scan_text
+from tests.auditor.support import CORE_ML, EXPORTER, graph_of, indented, mutate, scan_text
 
 KEYS = "        self.keyCache[:, :, start:end, :] = k\n"
 SEEN = "            q, self.keyCache[:, :, :end], self.valueCache[:, :, :end], causal_mask\n"
@@ -85,3 +85,62 @@ def test_a_buffer_that_is_read_alone_makes_no_decoder(tmp_path: Path) -> None:
         model = mutate(model, (f"        {name}_cache[self.idx, :, :, start : start + s] = {name}\n", ""))
     verdict, _ = said(tmp_path, script, **{"config.py": project.CONFIG, "model.py": model})
     assert verdict == NOT_A_DECODER
+
+
+STATE = '        ct.StateType(ct.TensorType(shape=model.valueCache.shape, dtype=np.float16), name="valueCache"),\n'
+
+
+def with_state(shape: str, *lines: str) -> str:
+    """The decoder with one more state, which has rows of another kind."""
+    return mutate(
+        CORE_ML,
+        (KEYS, KEYS + indented(lines)),
+        (
+            '        self.register_buffer("valueCache"',
+            f'        self.register_buffer("state_0_a", torch.zeros({shape}))\n        self.register_buffer("valueCache"',
+        ),
+        ("        self.head =", "        self.w = nn.Parameter(torch.zeros(HIDDEN, 1, 4))\n        self.head ="),
+        (STATE, STATE + STATE.replace("valueCache", "state_0_a")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "lines", "says", "role"),
+    [
+        (
+            "1, HIDDEN",
+            [
+                "seen = torch.cat([self.state_0_a[:, None], x[:, :-1]], 1)",
+                "self.state_0_a[:] = x[:, -1]",
+                "x = x + seen",
+            ],
+            HYBRID,
+            Role.RECURRENT,
+        ),
+        ("1, HIDDEN", ["self.state_0_a[:] = x[:, -1]"], UNKNOWN_ROLE, Role.UNKNOWN),  # nobody reads it
+        ("1, HIDDEN", ["self.state_0_a[:] = x[:, -1]", "x = x + self.state_0_a[:, None]"], UNKNOWN_ROLE, Role.UNKNOWN),
+        (
+            "1, HIDDEN, 3",
+            [
+                "seen = torch.cat([self.state_0_a, x.transpose(1, 2)], 2)",
+                "self.state_0_a.copy_(seen[:, :, -3:])",
+                "x = nn.functional.conv1d(seen, self.w, groups=HIDDEN).transpose(1, 2)",
+            ],
+            HYBRID,
+            Role.CONV,
+        ),
+        (
+            "1, HEADS, 64, HIDDEN // HEADS",
+            [
+                "seen = torch.cat([self.state_0_a, k], 2)[:, :, -64:]",
+                "self.state_0_a.copy_(seen)",
+                "x = x + (torch.softmax(q @ seen.transpose(2, 3), -1) @ seen).transpose(1, 2).reshape(x.shape)",
+            ],
+            RING,
+            Role.UNKNOWN,
+        ),
+    ],
+)
+def test_what_each_call_replaces(tmp_path: Path, shape: str, lines: list[str], says: str, role: Role) -> None:
+    verdict, roles = said(tmp_path, with_state(shape, *lines))
+    assert (verdict, roles["state_0_a"]) == (says, role)
