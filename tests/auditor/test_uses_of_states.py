@@ -87,6 +87,7 @@ def test_a_buffer_that_is_read_alone_makes_no_decoder(tmp_path: Path) -> None:
     assert verdict == NOT_A_DECODER
 
 
+BUFFER = '        self.register_buffer("valueCache", '
 STATE = '        ct.StateType(ct.TensorType(shape=model.valueCache.shape, dtype=np.float16), name="valueCache"),\n'
 
 
@@ -95,10 +96,7 @@ def with_state(shape: str, *lines: str) -> str:
     return mutate(
         CORE_ML,
         (KEYS, KEYS + indented(lines)),
-        (
-            '        self.register_buffer("valueCache"',
-            f'        self.register_buffer("state_0_a", torch.zeros({shape}))\n        self.register_buffer("valueCache"',
-        ),
+        (BUFFER, BUFFER.replace("valueCache", "state_0_a") + f"torch.zeros({shape}))\n" + BUFFER),
         ("        self.head =", "        self.w = nn.Parameter(torch.zeros(HIDDEN, 1, 4))\n        self.head ="),
         (STATE, STATE + STATE.replace("valueCache", "state_0_a")),
     )
