@@ -217,6 +217,11 @@ def is_cache_name(name: str) -> bool:
     )
 
 
+def says_cache(option: str) -> bool:
+    """Whether an option is named for a cache that it adds: `--use_past`, `--kv-cache`, `--stateful`."""
+    return bool(set(words(option)) & {"past", "cache", "kv", "kvcache", "stateful"})
+
+
 def cache_names(names: Sequence[str]) -> list[str]:
     """The names of caches among those of a graph's inputs or outputs: by themselves, or as pairs (`k_0` and `v_0`)."""
     given = {tuple(words(n)): n for n in names}

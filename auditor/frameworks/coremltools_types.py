@@ -83,11 +83,11 @@ def _shape(
         reason = Unknown("a shape that is one of several", places=shape.places or item.places)
         return Tensor(None, _dtype(item), reason=reason, flags=shape.flags), {}
     if shape is None:
-        return Tensor(None, reason=Unknown("an input without a shape", places=item.places)), None
+        return Tensor(None, _dtype(item), reason=Unknown("an input without a shape", places=item.places)), None
     source = iterate(it, shape, site)
     if not source.exact:
         reason = source.rest or Unknown("a shape of unknown rank", places=shape.places)
-        return Tensor(None, reason=reason), None
+        return Tensor(None, _dtype(item), reason=reason), None
     lengths: list[Dim] = []
     axes: dict[int, Dimension] = {}
     for n, d in enumerate(source.items):
@@ -98,10 +98,12 @@ def _shape(
             continue
         if varies is None:
             reason = Unknown("whether a range has one length or more is not known", places=d.places or shape.places)
-            return Tensor(None, reason=reason, flags=d.flags), None
+            return Tensor(None, _dtype(item), reason=reason, flags=d.flags), None
         length = _length(d, varies)
         if length is None:
-            return Tensor(None, reason=Unknown("a dimension that is not known", places=d.places or shape.places)), None
+            return Tensor(
+                None, _dtype(item), reason=Unknown("a dimension that is not known", places=d.places or shape.places)
+            ), None
         if varies and isinstance(d, Instance):
             axes[n] = Dimension(True, label=f"range{d.born}", source=d)
         lengths.append(length)

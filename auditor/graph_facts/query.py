@@ -154,6 +154,12 @@ def is_inner_part(q: Declared | None, outputs: Sequence[str]) -> bool:
     return hidden and has_one_row(q)
 
 
+def says_nothing(q: Declared) -> bool:
+    """Whether neither a name nor a type says what the query is: it has the number of its place for a name."""
+    typed = isinstance(q.value, Tensor) and q.value.dtype
+    return not typed and q.name.startswith("arg") and q.name[3:].isdigit()
+
+
 def takes_tokens(q: Declared | None) -> bool:
     """Whether the query is token ids or their embeddings, by its type or its name."""
     if q is None:
