@@ -117,7 +117,7 @@ class Events:
         if target.base is None:
             self.writes.append(Write(base, site, wraps=False, whole=True))
             return
-        if self.puts_back(target, key, value, unclear):
+        if self.puts_back(target, site, key, value, unclear):
             return
         if key is not None:
             shared_positions.places(self, key)
@@ -150,13 +150,13 @@ class Events:
             self.stale = self.stale or (before[0], _BEFORE)
         self.writes.append(write)
 
-    def puts_back(self, target: Tensor, key: Value | None, value: Value | None, unclear: str = "") -> bool:
+    def puts_back(self, target: Tensor, site: Site, key: Value | None, value: Value | None, unclear: str = "") -> bool:
         """Whether a copy of a part of a state is put back in its place; what it has taken is then written there."""
         copy = state_copies.put_back(self, target, key, value)
         if copy is None:
             return False
         for put in copy.put:
-            self.written(put.view, put.site, put.key, put.value, unclear or put.unclear)
+            self.written(put.view, put.site or site, put.key, put.value, unclear or put.unclear)
         return True
 
     def settles(self, target: Tensor, value: Value | None, site: Site, whole: bool) -> None:

@@ -59,8 +59,9 @@ class Pick:
 
     `numbers` from `begin` on, each `step` more than the one before (see `torch/progressions.py`; None: in no order);
     `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is `kept` by `rest`; what is `new`
-    by `at`; and the sum of both, `placed`. `mask` tells masks apart. A `copy` of a state, or of a part of it, has taken
-    what it was `put` since (see `torch/state_copies.py`).
+    by `at`; and the sum of both, `placed`. `mask` tells masks apart. `hot` has a single one for each row of the query,
+    where the `places` say; `hots` is the sum of its rows, `rows` what it puts there. A `copy` of a state, or of a part
+    of it, has taken what it was `put` since (see `torch/state_copies.py`).
     """
 
     what: str
@@ -70,11 +71,13 @@ class Pick:
     step: int | None = 1
     view: Tensor | None = field(default=None, compare=False, repr=False)
     put: tuple[Put, ...] = field(default=(), compare=False, repr=False)
+    places: Tensor | None = field(default=None, compare=False, repr=False)
+    rows: Tensor | None = field(default=None, compare=False, repr=False)
 
     @property
     def seen(self) -> Pick | None:
         """What a view of the tensor is."""
-        return self if self.what in ("numbers", "at", "rest") else None
+        return self if self.what in ("numbers", "at", "rest", "hot", "hots") else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +88,7 @@ class Put:
     key: Value | None
     value: Value | None
     unclear: str
-    site: Site
+    site: Site | None
 
 
 @dataclass(slots=True, eq=False)

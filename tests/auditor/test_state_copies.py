@@ -118,3 +118,35 @@ def test_a_program_of_torch_export_does(tmp_path: Path, bounds: str, says: str) 
     )
     script = mutate(project.EXECUTORCH, ("self.k_cache, self.v_cache)", "self, self.v_cache)"))
     assert judged(tmp_path, script, **{"config.py": project.CONFIG, "model.py": model}).says() == says
+
+
+AT = "at = torch.arange(start, end)"
+HOT = "put = nn.functional.one_hot(at, key_cache.shape[2]).to(k.dtype)[None]"
+KEEP = "keep = 1 - put.sum(1)"
+PUT = "key_cache.copy_(key_cache * keep[:, None, :, None] + put.transpose(1, 2)[:, None] @ k)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ([AT, HOT, KEEP, PUT], ELIGIBLE),
+        (["at = position_ids[0, start:].long()", HOT, KEEP, PUT], ELIGIBLE),
+        (
+            [AT, "put = (torch.arange(key_cache.shape[2])[None, :] == at[:, None]).to(k.dtype)[None]", KEEP, PUT],
+            ELIGIBLE,
+        ),
+        ([AT, HOT, KEEP, PUT.replace("put.transpose(1, 2)[:, None]", "put.permute(0, 2, 1).unsqueeze(1)")], ELIGIBLE),
+        (["at = torch.arange(rows)", HOT, KEEP, PUT], UNKNOWN_ROLE),
+        (["at = torch.arange(start, end) % 64", HOT, KEEP, PUT], UNKNOWN_ROLE),
+        (["at = torch.arange(start, end).flip(0)", HOT, KEEP, PUT], UNKNOWN_ROLE),
+        ([AT, HOT, KEEP, PUT.replace("@ k", "@ k.flip(2)")], UNKNOWN_ROLE),
+        ([AT, HOT, KEEP, PUT.replace("@ k", "@ (k + key_cache[:, :, :1])")], UNKNOWN_ROLE),
+        ([AT, HOT, KEEP, PUT.replace("@ k", "@ k.mean(2, keepdim=True).expand_as(k)")], UNKNOWN_ROLE),
+        ([AT, HOT, "keep = 1 - put.mean(1)", PUT], UNKNOWN_ROLE),
+        ([AT, HOT, "keep = 1 - put[:, 0]", PUT], UNKNOWN_ROLE),
+        ([AT, HOT, KEEP, PUT.replace("key_cache * keep", "value_cache * keep")], UNKNOWN_ROLE),
+        ([AT, HOT, "key_cache.copy_(key_cache + put.transpose(1, 2)[:, None] @ k)"], UNKNOWN_ROLE),
+    ],
+)
+def test_rows_that_a_matrix_of_ones_puts_in_their_places(tmp_path: Path, lines: Sequence[str], says: str) -> None:
+    assert judged(tmp_path, mutate(EXPORTER, keys(*lines))).says() == says

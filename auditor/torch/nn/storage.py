@@ -58,7 +58,7 @@ def set_attribute(it: Interpreter, args: Args, site: Site | None) -> Value:
             obj.attrs[name] = _named_storage(value, name, "buffer")
             return NONE
         lost = "is bound to another tensor, which no trace records" if it.events.example is not None else ""
-        if it.events.puts_back(old, None, value, lost):
+        if it.events.puts_back(old, site, None, value, lost):
             return NONE  # the state itself, with what was written to its copy
         it.events.written(old, site, None, value, lost)
         obj.attrs[name] = value

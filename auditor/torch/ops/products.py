@@ -6,7 +6,7 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.memo import by_identity
 from auditor.places import Site
-from auditor.torch import positions, recurrences, row_mixing, rows, shapes, shared_positions
+from auditor.torch import placing, positions, recurrences, row_mixing, rows, shapes, shared_positions
 from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
@@ -31,7 +31,8 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
         elif MOVED in b.tags and isinstance(b.shape[-1], dims.Poly):
             keys = altered(b, shape=(*b.shape[:-2], *reversed(b.shape[-2:])))
             it.events.sees(keys, site, masked=True)
-    return recurrences.product(it, recurrences.computed(it, row_mixing.leaked(it, made, a, b, site)), (a, b))
+    made = recurrences.product(it, recurrences.computed(it, row_mixing.leaked(it, made, a, b, site)), (a, b))
+    return placing.spread(a, b, made) if a.pick is not None else made
 
 
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
