@@ -180,6 +180,8 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome,
     elif role.is_kv and narrow is not None:
         reason, at = f"`{name}` {narrow.narrow} ({narrow.site.place()})", _written(narrow)
         role = Role.UNKNOWN if width is None or (narrow.spread and width > 1) else role
+    elif role.is_kv and writes and said_role(name) is Role.UNKNOWN:
+        at = (writes[0].site.place("takes rows of the query"),)
     if anew is not None:
         places = (anew.place("computed anew from what it held"), *places)
     return State(name, role, (*apart(places, at), *at), reason, _shape(source))
