@@ -199,7 +199,7 @@ class Events:
         self.alone = None if self._cached else self.alone or site
 
     def looks_at(self, held: Tensor) -> None:
-        """Note which states without a telling name a second factor of a product is taken from, unchanged by weights."""
+        """Note which states without a telling name a factor of a product is taken from, unchanged by weights."""
         if self.unnamed and held.base is not None:
             self.looked_at |= self.unnamed & {held.base.tag}
         elif self.unnamed and LEARNED not in held.tags:

@@ -14,6 +14,15 @@ from tests.auditor.support import CORE_ML, EXPORTER, graph_of, indented, mutate,
 
 KEYS = "        self.keyCache[:, :, start:end, :] = k\n"
 SEEN = "            q, self.keyCache[:, :, :end], self.valueCache[:, :, :end], causal_mask\n"
+ATTENDED = "        y = nn.functional.scaled_dot_product_attention(\n" + SEEN + "        )\n"
+BY_PRODUCTS = """\
+        w = self.keyCache[:, :, :end] @ q.transpose(2, 3) + causal_mask.transpose(2, 3)
+        y = torch.softmax(w, 2).transpose(2, 3) @ self.valueCache[:, :, :end]
+"""
+BY_EINSUM = """\
+        w = torch.einsum("bhqd,bhkd->bhqk", q, self.keyCache[:, :, :end]) + causal_mask
+        y = torch.einsum("bhqk,bhkd->bhqd", torch.softmax(w, -1), self.valueCache[:, :, :end])
+"""
 NAMES = [("kc_0", "vc_0"), ("state_0_a", "state_0_b"), ("S0", "S1")]
 
 
@@ -35,6 +44,8 @@ def said(root: Path, script: str, **more: str) -> tuple[str, dict[str, Role]]:
         [],
         [(KEYS, "        self.keyCache.index_copy_(2, torch.arange(start, end), k)\n")],
         [(KEYS, KEYS + "        self.keyCache[:, :, end:] = 0\n")],
+        [(ATTENDED, BY_PRODUCTS)],
+        [(ATTENDED, BY_EINSUM)],
         [(SEEN, SEEN.replace("[:, :, :end], self", "[:, :, :end].float(), self"))],
     ],
 )

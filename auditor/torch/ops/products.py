@@ -23,7 +23,8 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
     if it.events is not None and site is not None:
-        it.events.looks_at(b)
+        for t in (a, b) if it.events.unnamed and not is_parameter(b) else ():
+            it.events.looks_at(t)
         if not row_mixing.is_part(a):
             it.events.multiplies(b, site)
         if not isinstance(b.shape[-2:][0], int) and not row_mixing.is_part(a):
