@@ -29,7 +29,7 @@ def query_axis(i: Declared) -> int:
     """
     shape = (i.value.shape if isinstance(i.value, Tensor) else None) or (1, 1)
     vary = i.varying
-    if len(shape) == 4 and not {1, 3} & vary and (2 in vary or _is_split(i)):
+    if len(shape) == 4 and not {1, 3} & vary and (2 in vary or (shape[1] != 1 and _is_split(i))):
         return 2
     if len(shape) == 4 and shape[2] == 1 and shape[1] != 1 and 1 not in vary:
         return 3
