@@ -71,6 +71,8 @@ def augmented(it: Interpreter, node: cst.AugAssign, frame: Frame) -> Signal:
             rows.overwritten(it, old, None, made.tags)
         elif old.base is not None:
             it.events.settles(old, made, site, is_layer(old))
+            if type(node.target) is cst.Attribute:
+                return None  # it is the same tensor, with other numbers
     assign(it, node.target, made, frame)
     return None
 
