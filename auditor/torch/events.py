@@ -40,7 +40,8 @@ class Events:
     has computed anew from what they held, `copied` those by their tags of which it has written a copy. `seen` says by
     tag where attention has seen a cache that was not written yet, and how many rows of it. `unnamed` are the tags of
     what may be a state by a name that says nothing, `looked_at` those of them that attention has taken keys or values
-    from. `layers_of` are views that are one layer of a state each, with its index. `put_in` are the tags of states of
+    from. `layers_of` are views that are one layer of a state each, with its index, and whether that is followed once: a
+    round of a loop of unknown length is followed again. `put_in` are the tags of states of
     which a copy has taken rows, `wholes` the shapes of states and of their layers.
     """
 
@@ -69,7 +70,7 @@ class Events:
     copied: dict[str, Site] = field(default_factory=dict)
     unnamed: frozenset[str] = frozenset()
     looked_at: set[str] = field(default_factory=set)
-    layers_of: dict[int, tuple[Tensor, Dim]] = field(default_factory=dict)
+    layers_of: dict[int, tuple[Tensor, Dim, bool]] = field(default_factory=dict)
     put_in: set[str] = field(default_factory=set)
     wholes: set[Shape | None] = field(default_factory=set)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
@@ -143,7 +144,7 @@ class Events:
             blended=blended,
             symbolic=self.symbolic,
             slices=slices,
-            layer=view[1] if view is not None and view[0] is target else None,
+            layer=view[1] if view is not None and view[0] is target and view[2] else None,
         )
         before = self.seen.get(target.base.tag)
         if before is not None and write.span is not None and dims.is_query(dims.sub(before[1], write.span.begin)):

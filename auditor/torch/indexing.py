@@ -72,7 +72,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if it.events is not None and made.base is not None:
         number = state_copies.layer(tensor, key)
         if number is not None:
-            it.events.layers_of[id(made)] = (made, number)
+            it.events.layers_of[id(made)] = (made, number, not it.unknown_loops)
     return made
 
 

@@ -52,6 +52,8 @@ def shared(storage: Storage, writes: Sequence[Write]) -> Write | None:
     found = [w for w in writes if w.slot is not None and w.span is not None]
     if not found or len(found) < len(writes) or not storage.shape or storage.shape[0] == 1:
         return None
+    if any(w.viewed for w in found) and len({str(w.slot) for w in found}) > 1:
+        return None  # views of several layers: what is written again may be so in another branch
     return next((b for n, b in enumerate(found) for a in found[:n] if _meet(a, b)), None)
 
 

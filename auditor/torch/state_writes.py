@@ -34,7 +34,7 @@ class Write:
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
     written became what they are, `span` where as many as the query has stand, `capacity` how many there is room for,
     `slot` the layer that they belong to, `beside` what else the key says. `fresh`: nothing of what was there is left.
-    `read`: something was computed from what was there.
+    `read`: something was computed from what was there. `viewed`: it is a view that says which layer it is.
     """
 
     storage: Storage
@@ -53,6 +53,7 @@ class Write:
     beside: str = ""
     fresh: bool = False
     read: bool = False
+    viewed: bool = False
 
 
 def write_at(
@@ -101,7 +102,7 @@ def write_at(
     room = written_rows.capacity(target, value)
     fresh = whole and not (own or placed) and isinstance(value, Tensor) and _is_fresh(base, value)
     row = (base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, slot, beside)
-    return Write(*row, fresh, base.read)
+    return Write(*row, fresh, base.read, layer is not None)
 
 
 def _is_fresh(base: Storage, value: Tensor) -> bool:
