@@ -19,6 +19,7 @@ from auditor.torch.rows import parts, unblended
 from auditor.torch.tracing import Example
 from auditor.values import Args, Instance, Mapping, Seq, Star, Storage, Tensor, Union, Unknown, Value, text_of
 from auditor.values.tags import INPUT
+from rules.facts import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,11 @@ def _prepare(it: Interpreter, module: Instance, events: Events, inputs: tuple[In
     for t in tensors:
         if isinstance(t, Tensor) and t.base is not None and t.base.watched and t.base.shape:
             events.unwritten[t.base.tag] = t.base.shape
+            t.base.read = False
             events.held.append(t.base.shape)
+            events.wholes |= {t.base.shape, t.base.shape[1:]}
+            if role_by_name(t.base.name) is Role.UNKNOWN:
+                events.unnamed |= {t.base.tag}
 
 
 def named_outputs(it: Interpreter, result: Value, site: Site | None) -> list[tuple[str, Value]]:

@@ -13,6 +13,7 @@ from auditor.values import (
     Mapping,
     Seq,
     Star,
+    Union,
     Unknown,
     Value,
     origins,
@@ -102,6 +103,18 @@ def _different(a: dict[str, Value], b: dict[str, Value]) -> Iterator[tuple[str, 
             yield name, None, y
 
 
+def _perhaps(item: Value) -> Star | None:
+    """What stands for an object that may be there, or for one of several; names must not be guessed."""
+    match item:
+        case Star():
+            return item
+        case Instance():
+            return Star((item,))
+        case Union(options=options) if all(isinstance(o, Instance) for o in options):
+            return Star(options)
+    return None
+
+
 def _join_items(a: tuple[list[Value], Unknown | None], b: tuple[list[Value], Unknown | None]) -> Any:
     x, y = a[0], b[0]
     if len(x) == len(y):
@@ -111,7 +124,8 @@ def _join_items(a: tuple[list[Value], Unknown | None], b: tuple[list[Value], Unk
     extra = long[len(short) :]
     if all(isinstance(e, Star) for e in extra):
         return [*head, *extra], a[1] or b[1]
-    if all(isinstance(e, (Star, Instance)) for e in extra):  # objects that may be there; names must not be guessed
-        return [*head, *(e if isinstance(e, Star) else Star((e,)) for e in extra)], a[1] or b[1]
+    perhaps = [_perhaps(e) for e in extra]
+    if None not in perhaps:
+        return [*head, *perhaps], a[1] or b[1]
     places, flags = origins(extra)
     return head, Unknown("items appended on one of two ways only", places=places, flags=flags or NO_FLAGS)

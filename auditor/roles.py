@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import product
 
 from auditor.values import Tensor, Value
@@ -99,8 +101,27 @@ def words(name: str) -> list[str]:
     return [w.lower() for w in _SPLIT.split(name) if w]
 
 
+_used: ContextVar[frozenset[str]] = ContextVar("used", default=frozenset())
+
+
+@contextmanager
+def used_as_caches(names: Collection[str]) -> Iterator[None]:
+    """Meanwhile these names, which say nothing themselves, are those of caches (see `graph_facts/uses.py`)."""
+    before = _used.set(_used.get().union(names))  # names are asked for what they say in many unrelated places
+    try:
+        yield
+    finally:
+        _used.reset(before)
+
+
 def role_by_name(name: str) -> Role:
     """The role that a state's name says, or UNKNOWN."""
+    role = said_role(name)
+    return Role.KV_UNIFIED if role is Role.UNKNOWN and name in _used.get() else role
+
+
+def said_role(name: str) -> Role:
+    """The role that a name says by itself, or UNKNOWN."""
     parts = set(words(name))
     joined = "".join(words(name))
     if parts & _CONV:
@@ -194,6 +215,11 @@ def is_cache_name(name: str) -> bool:
         and not parts & _SAYS_WHERE
         and bool(parts & {"cache", "past", "kv", "kvcache", "state"} or "cache" in name.lower())
     )
+
+
+def says_cache(option: str) -> bool:
+    """Whether an option is named for a cache that it adds: `--use_past`, `--kv-cache`, `--stateful`."""
+    return bool(set(words(option)) & {"past", "cache", "kv", "kvcache", "stateful"})
 
 
 def cache_names(names: Sequence[str]) -> list[str]:

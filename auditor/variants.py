@@ -8,6 +8,7 @@ from itertools import islice
 from auditor.changes import changed, counted
 from auditor.evaluations import Evaluations
 from auditor.export_words import conversions
+from auditor.roles import says_cache
 from auditor.run import Result
 from auditor.runs import Run
 from auditor.sinks import Export
@@ -47,10 +48,10 @@ def _worth_changing(result: Result, decoders: Sequence[Export], text: str, scrip
         return deciding + [o for o in _named(result, _made_under(decoders)) if o.kind == "switch"]
     if result.exports:
         reached = {e.site.place().line for e in result.exports if e.site.path == script}
-        if not 0 < len(reached) < conversions(text):
-            return []
         flags = frozenset().union(*(e.flags for e in result.exports))
-        return [o for o in _named(result, flags) if not o.must_choose]
+        others = 0 < len(reached) < conversions(text)
+        named = [f for f, o in result.flags.items() if o.kind == "switch" and says_cache(f)]
+        return [o for o in _named(result, (flags if others else frozenset()).union(named)) if not o.must_choose]
     if result.started and conversions(text):  # what it starts exports, and it may, too
         return [o for o in result.flags.values() if o.kind == "switch"]
     return []

@@ -12,7 +12,7 @@ from auditor.interpreter import Interpreter
 from auditor.joins import union
 from auditor.places import Site
 from auditor.sameness import same
-from auditor.torch import progressions, rows
+from auditor.torch import progressions, rows, state_copies
 from auditor.torch.keys import covers, is_whole, wraps_at
 from auditor.torch.ops.writes import filled_in
 from auditor.values import (
@@ -73,6 +73,7 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
     if it.events is not None:
         it.events.written(obj, site, key, value)
     if obj.base is None:
+        copy = state_copies.taking(it.events, obj, key, value, "", site)
         filled_in(rows.root(obj), value)
         filled_in(obj, value)
         if it.events is not None:
@@ -82,6 +83,7 @@ def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: 
             rows.overwritten(it, obj, part if isinstance(part, Tensor) else obj, comes_round)
             if held is not None and not isinstance(key, Tensor):
                 progressions.assigned(obj, held, value, covers(key) or is_whole(key))
+            obj.pick = obj.pick or copy
 
 
 def _set_in_sequence(it: Interpreter, obj: Seq, key: Value, value: Value, site: Site) -> None:

@@ -6,6 +6,7 @@ from auditor import dims
 from auditor.answers import common
 from auditor.containers.iteration import iterate
 from auditor.dims import Dim
+from auditor.frameworks.dynamic_shapes import stands_apart
 from auditor.frameworks.forward_inputs import forward_of, parameter_names
 from auditor.frameworks.records import record
 from auditor.graph_facts.declaration import Declared, Dimension
@@ -82,27 +83,33 @@ def _shape(
         reason = Unknown("a shape that is one of several", places=shape.places or item.places)
         return Tensor(None, _dtype(item), reason=reason, flags=shape.flags), {}
     if shape is None:
-        return Tensor(None, reason=Unknown("an input without a shape", places=item.places)), None
+        return Tensor(None, _dtype(item), reason=Unknown("an input without a shape", places=item.places)), None
     source = iterate(it, shape, site)
     if not source.exact:
         reason = source.rest or Unknown("a shape of unknown rank", places=shape.places)
-        return Tensor(None, reason=reason), None
+        return Tensor(None, _dtype(item), reason=reason), None
     lengths: list[Dim] = []
     axes: dict[int, Dimension] = {}
     for n, d in enumerate(source.items):
         varies = isinstance(d, Instance) and d.cls is RANGE and _varies(d)
+        if varies is None and stands_apart(n, len(source.items)):
+            axes[n] = Dimension(False, source=d, unread=True)
+            lengths.append(1)
+            continue
         if varies is None:
             reason = Unknown("whether a range has one length or more is not known", places=d.places or shape.places)
-            return Tensor(None, reason=reason, flags=d.flags), None
+            return Tensor(None, _dtype(item), reason=reason, flags=d.flags), None
         length = _length(d, varies)
         if length is None:
-            return Tensor(None, reason=Unknown("a dimension that is not known", places=d.places or shape.places)), None
+            return Tensor(
+                None, _dtype(item), reason=Unknown("a dimension that is not known", places=d.places or shape.places)
+            ), None
         if varies and isinstance(d, Instance):
             axes[n] = Dimension(True, label=f"range{d.born}", source=d)
         lengths.append(length)
-    return Tensor(
-        tuple(lengths), _dtype(item), places=shape.places or item.places, flags=merge_flags([shape, *source.items])
-    ), axes
+    flags = merge_flags([shape, *source.items])
+    sized = tuple(d.flags for d in source.items) if flags else ()
+    return Tensor(tuple(lengths), _dtype(item), places=shape.places or item.places, flags=flags, sized=sized), axes
 
 
 def _length(d: Value, varies: bool) -> Dim | None:
@@ -123,13 +130,12 @@ def _varies(bounds: Instance) -> bool | None:
     """
     low = _numbers(bounds.attrs.get("lower_bound", Const(1)))
     high = _numbers(bounds.attrs.get("upper_bound", Const(-1)))
-    return common(_differ(a, b) for a in low for b in high)
+    return common(None if a is None or b is None else _apart(a, b) for a in low for b in high)
 
 
-def _differ(low: Dim | None, high: Dim | None) -> bool | None:
-    if low is None or high is None:
-        return None
-    return low != high if isinstance(low, int) and isinstance(high, int) else True
+def _apart(a: Dim, b: Dim) -> bool:
+    """Whether two bounds are taken to differ: a length that is not known is more than 1."""
+    return a != b if isinstance(a, int) and isinstance(b, int) else True
 
 
 def _numbers(bound: Value) -> list[Dim | None]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from auditor import operators
 from auditor.answers import common
+from auditor.graph_facts.declaration import Dimension
+from auditor.graph_facts.query import is_hint
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
@@ -23,6 +25,7 @@ from auditor.values import (
     Unknown,
     Value,
     merge_flags,
+    text_of,
 )
 from auditor.values.absence import options_present
 
@@ -76,8 +79,11 @@ def dynamic_entry(dynamic: Value | None, name: str, position: int) -> Value | No
     return None
 
 
-def dynamic_dims(entry: Value | None) -> dict[int, Value] | None:
-    """Axis -> dimension of one entry: {} when static, None when it is not known which axes are dynamic."""
+def dynamic_dims(entry: Value | None, rank: int | None = None) -> dict[int, Dimension] | None:
+    """Axis -> dimension of one entry: {} when static, None when it is not known which axes are dynamic.
+
+    Of an axis whose dimension is not known, the others may be: the batch, or one of the two of a tensor of that `rank`.
+    """
     match entry:
         case None | Const(value=None):
             return {}
@@ -87,16 +93,33 @@ def dynamic_dims(entry: Value | None) -> dict[int, Value] | None:
                 if not isinstance(key, Const) or not isinstance(key.value, int):
                     return None
                 out[key.value] = v
-            return _dynamic_of(out)
+            return _dynamic_of(out, rank)
         case Seq(exact=True):
-            return _dynamic_of(dict(enumerate(entry.items)))
+            return _dynamic_of(dict(enumerate(entry.items)), rank)
     return None
 
 
-def _dynamic_of(axes: dict[int, Value]) -> dict[int, Value] | None:
-    """The axes that are dynamic; None when that is not known of one."""
+def _dynamic_of(axes: dict[int, Value], rank: int | None) -> dict[int, Dimension] | None:
     told = {n: _is_dynamic(v) for n, v in axes.items()}
-    return None if None in told.values() else {n: v for n, v in axes.items() if told[n]}
+    if any(t is None and not stands_apart(n, rank) for n, t in told.items()):
+        return None
+    return {
+        n: Dimension(bool(told[n]), label=_label(v), source=v, unread=told[n] is None)
+        for n, v in axes.items()
+        if told[n] is not False
+    }
+
+
+def stands_apart(axis: int, rank: int | None) -> bool:
+    """Whether what is not known of an axis leaves no doubt about where the query lies: it tells no layouts apart."""
+    return axis == 0 or (rank is not None and rank <= 2)
+
+
+def _label(v: Value) -> str:
+    """The name of a dimension; `Dim.AUTO` is another one at each axis."""
+    if is_hint(v):
+        return ""
+    return text_of(v.attrs["name"]) or "" if isinstance(v, Instance) and "name" in v.attrs else ""
 
 
 def _is_dynamic(v: Value) -> bool | None:

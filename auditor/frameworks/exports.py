@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from auditor.frameworks.dynamic_shapes import dynamic_dims, dynamic_entry
 from auditor.frameworks.torch_export import Program
 from auditor.graph_facts.compute import compute
-from auditor.graph_facts.declaration import Declaration, Declared, Dimension, names_given, names_of
+from auditor.graph_facts.declaration import Declaration, Declared, names_given, names_of
 from auditor.graph_facts.evidence import why
-from auditor.graph_facts.query import is_hint
 from auditor.graph_facts.worlds import merged
 from auditor.interpreter import Interpreter
 from auditor.places import Site
@@ -23,6 +22,7 @@ from auditor.values import (
     Instance,
     NativeClass,
     Seq,
+    Tensor,
     Union,
     Unknown,
     Value,
@@ -125,17 +125,7 @@ def declared_inputs(p: Program) -> list[Declared]:
     out = []
     for n, (name, value) in enumerate(p.inputs):
         entry = dynamic_entry(p.dynamic, name, n)
-        found = dynamic_dims(entry)
-        axes = None
-        if found is not None:
-            axes = {axis: Dimension(True, label=_label(v), source=v) for axis, v in found.items()}
+        rank = len(value.shape) if isinstance(value, Tensor) and value.shape is not None else None
         source = entry if entry is not None else p.dynamic
-        out.append(Declared(name, value, axes, source))
+        out.append(Declared(name, value, dynamic_dims(entry, rank), source))
     return out
-
-
-def _label(v: Value) -> str:
-    """The name of a dimension; `Dim.AUTO` is another one at each axis."""
-    if is_hint(v):
-        return ""
-    return text_of(v.attrs["name"]) or "" if isinstance(v, Instance) and "name" in v.attrs else ""

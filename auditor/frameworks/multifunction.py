@@ -49,8 +49,8 @@ def _remove(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
     """The graphs of the models that go in are functions of the bundle that comes out.
 
-    A model whose path is not told from another's keeps its function's name; one that no export call of the run saved
-    is not seen.
+    A model whose path is not told from another's keeps its function's name; of one that no export call of the run has
+    saved, nothing is known here.
     """
     described, written = args.get(0, "desc"), args.get(1, "destination_path")
     if not isinstance(described, Instance) or described.cls is not DESCRIPTOR or written is None:
@@ -74,6 +74,12 @@ def _save(it: Interpreter, args: Args, site: Site | None) -> Value:
                 continue
             taken.add(id(export))
             export.bundle, export.name = bundle, function
+    made = frozenset().union(*(saved for _, saved, _ in before))
+    for path in dict.fromkeys(paths):
+        if path not in made:
+            where = f"{site.path}:{site.line}: " if site is not None else ""
+            message = f"{where}`{bundle}` is put together from `{path}`, which no export call of this run has made"
+            it.sinks.problem(message, site)
     return NONE
 
 

@@ -65,7 +65,7 @@ def through_outputs(d: Declaration, outcome: Outcome, states: set[str], placeles
     for i in d.inputs:
         if (
             i.name in {*states, *caches}
-            or i.axes
+            or i.varying
             or is_cache_name(i.name)
             or not isinstance(i.value, Tensor)
             or i.value.shape is None

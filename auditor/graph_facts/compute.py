@@ -7,16 +7,17 @@ from dataclasses import replace
 from auditor.graph_facts.carried import carried_states, carries_only
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
-from auditor.graph_facts.holders import may_hold_state, unread_holder
+from auditor.graph_facts.holders import may_hold_state, may_write_input, silent_buffers, unread_holder
 from auditor.graph_facts.kinds import gives_one_output, kind_fact, kv_fact
 from auditor.graph_facts.logits import logits_fact
 from auditor.graph_facts.marks import event_marks, flexibility_marks, unwritten_marks, workload_marks
 from auditor.graph_facts.programs import run_forward, with_ranks
 from auditor.graph_facts.query import ends_a_model, fixed_width, is_inner_part, query_among, query_fact, reads_tokens
 from auditor.graph_facts.states import bound_inputs, is_recurrent, states_fact
+from auditor.graph_facts.uses import caches_by_use, keeps_rows
 from auditor.graph_facts.watching import watched
 from auditor.interpreter import Interpreter
-from auditor.roles import carried, recurrent_inputs
+from auditor.roles import carried, recurrent_inputs, used_as_caches
 from auditor.values import NO_FLAGS, Instance
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, State
 
@@ -40,7 +41,12 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     back = carried([i.name for i in others if i is not query_input], names)
     carries_unnamed = carries_unnamed or (reads_tokens(query_input) and bool(back))
     holder = unread_holder(d, query_input)
-    if not (d.state_names or recurrent or may_hold_state(d.module) or carries_unnamed or holder):
+    silent = silent_buffers(d, query_input)
+    said = bool(d.state_names or recurrent or may_hold_state(d.module) or carries_unnamed or holder)
+    if not said and (silent or may_write_input(d, query_input)):
+        with watched(d, silent):
+            said = keeps_rows(run_forward(it, d, query_input)[0])
+    if not said:
         # no states and no cache: nothing that `forward` computes can make this a decoder
         states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
         kv = kv_fact(d, states, others)
@@ -49,8 +55,12 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
                 "not looked at: the graph has no state and no cache", d.site.place("export call")
             )
             return GraphFacts(kind_fact(d, states, kv, query_input), states, query, skipped, kv)
-    with watched(d):
+    with watched(d, silent):
         outcome, concrete = run_forward(it, d, query_input)
+    caches = caches_by_use(d, state_inputs, outcome)
+    if caches:
+        with used_as_caches(caches):
+            return compute(it, d)
     width = fixed_width(query_input)
     if width == 1 or is_recurrent(d, recurrent, outcome):
         outcome = outcome.unblended()  # no other row to mix with, or a state that is there for it

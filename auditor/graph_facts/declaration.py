@@ -15,13 +15,17 @@ SAVED = "(saved)"
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """What an input's declaration says of one axis: a range, or a fixed size (None when it is not known)."""
+    """What an input's declaration says of one axis: a range, or a fixed size (None when it is not known).
+
+    `unread`: whether it is one or the other is not known; it counts as fixed where it is not the query that lies there.
+    """
 
     dynamic: bool
     size: int | None = None
     widths: tuple[int, ...] = ()
     label: str = ""
     source: Value | None = None
+    unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,11 @@ class Declared:
     axes: dict[int, Dimension] | None
     source: Value | None = None
     parameter: str = ""
+
+    @property
+    def varying(self) -> frozenset[int]:
+        """The axes of which it is known that they are not fixed."""
+        return frozenset(n for n, x in (self.axes or {}).items() if not x.unread)
 
 
 @dataclass(frozen=True, slots=True)

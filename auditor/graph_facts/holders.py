@@ -6,7 +6,7 @@ from auditor.graph_facts.declaration import SAVED, Declaration, Declared
 from auditor.graph_facts.query import reads_tokens
 from auditor.roles import cache_names, is_state_name, no_logits_name
 from auditor.torch.modules import walk
-from auditor.values import ExternalObject, Instance, Tensor, Unknown, Value
+from auditor.values import ExternalObject, Instance, Storage, Tensor, Unknown, Value
 
 
 def may_hold_state(module: Value) -> bool:
@@ -18,6 +18,28 @@ def may_hold_state(module: Value) -> bool:
             if isinstance(v, Tensor) and v.base is not None and v.base.role == "buffer" and is_state_name(name):
                 return True
     return False
+
+
+def silent_buffers(d: Declaration, q: Declared | None) -> list[Storage]:
+    """The buffers of a graph of tokens that are states when `forward` writes them, and whose names do not say so."""
+    held = [v for _, m in walk(d.module) for v in m.attrs.values()] if isinstance(d.module, Instance) else []
+    found = [v.base for v in held if isinstance(v, Tensor) and v.base is not None and _is_like_a_cache(v)]
+    return [s for s in found if s.role == "buffer" and not is_state_name(s.name)] if _keeps_any(d, q) else []
+
+
+def may_write_input(d: Declaration, q: Declared | None) -> bool:
+    """Whether a graph of tokens has another input that is a state when `forward` writes it."""
+    return _keeps_any(d, q) and any(i is not q and _is_like_a_cache(i.value) for i in d.inputs)
+
+
+def _keeps_any(d: Declaration, q: Declared | None) -> bool:
+    """Whether what `forward` writes is a state: none are declared. Of a trace, Core ML keeps declared ones alone."""
+    return d.state_names is None and reads_tokens(q) and not (d.core_ml and d.traced is not None)
+
+
+def _is_like_a_cache(v: Value) -> bool:
+    """Whether a tensor has the type and the axes of a cache: tables and masks have fewer, as a rule."""
+    return isinstance(v, Tensor) and v.dtype.startswith(("float", "bfloat")) and len(v.shape or ()) > 2
 
 
 _KEEP_NONE = ("transformers.", "diffusers.", "torchvision.", "timm.", "sentence_transformers.", SAVED)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from auditor.forward import Outcome
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
-from auditor.graph_facts.query import is_vector, may_be_ids, takes_tokens
+from auditor.graph_facts.query import is_vector, may_be_ids, says_nothing, takes_tokens
 from auditor.objects.inheritance import mro
 from auditor.roles import cache_names, carried, encoder_name, is_cache_name, role_by_name
 from auditor.values import Class, Const, Instance, Mapping, Seq, Tensor, Unknown, Value, text_of
@@ -72,6 +72,8 @@ def kind_fact(d: Declaration, states: Fact[tuple[State, ...]], kv: Fact[Kv], q: 
         return Fact(Kind.DECODER, states.evidence)
     if kv.value is None:
         return Fact.unknown(kv.reason, *kv.evidence)
+    if kv.value is Kv.IO and q is not None and says_nothing(q):
+        return Fact.unknown("neither the name nor the type of what goes in is known", *kv.evidence)
     if kv.value is Kv.IO and not takes_tokens(q):
         return Fact(Kind.OTHER, kv.evidence)  # a streaming encoder: its cache is of frames, not of tokens
     return Fact(Kind.OTHER if kv.value is Kv.NONE else Kind.DECODER, kv.evidence)

@@ -17,7 +17,13 @@ def event_marks(outcome: Outcome, states: Fact[tuple[State, ...]], query: Fact[Q
     events = outcome.events
     for site, detail in events.row_kernels[:1]:
         out.append(Mark(Trait.ROW_KERNEL, detail, (site.place(),)))
-    wraps = [w for w in events.writes if w.wraps and role_by_name(w.storage.name) not in (Role.CONV, Role.RECURRENT)]
+    gone = (Role.CONV, Role.RECURRENT)
+    others = {s.name.rpartition(".")[2] for s in states.value or () if s.role in gone}
+    wraps = [
+        w
+        for w in events.writes
+        if w.wraps and role_by_name(w.storage.name) not in gone and w.storage.name not in others
+    ]
     if wraps:
         out.append(
             Mark(

@@ -25,10 +25,11 @@ def query_axis(i: Declared) -> int:
     """The axis of the positions: `[q]`, `[1, q]`, `[1, q, width]`, of embeddings `[q, width]`, or behind the channels.
 
     `[1, width, 1, q]` is how convolutions have it; else, of `[1, width, q]` or `[1, width, q, 1]`, what varies tells.
+    So it does of queries that are split into heads, `[1, heads, q, width]`; where nothing varies, their name tells.
     """
     shape = (i.value.shape if isinstance(i.value, Tensor) else None) or (1, 1)
-    vary = i.axes or {}
-    if len(shape) == 4 and shape[3] == 1 and shape[1] != 1 and 2 in vary and not {1, 3} & set(vary):
+    vary = i.varying
+    if len(shape) == 4 and not {1, 3} & vary and (2 in vary or (shape[1] != 1 and _is_split(i))):
         return 2
     if len(shape) == 4 and shape[2] == 1 and shape[1] != 1 and 1 not in vary:
         return 3
@@ -37,6 +38,11 @@ def query_axis(i: Declared) -> int:
     if len(shape) == 2 and 1 not in vary and _are_embeddings(i):
         return 0
     return 0 if len(shape) == 1 else 1
+
+
+def _is_split(i: Declared) -> bool:
+    """Whether an input is by its name what attention takes as queries: these have heads."""
+    return bool(set(words(i.name)) & {"q", "query", "queries"})
 
 
 def _are_embeddings(i: Declared) -> bool:
@@ -53,18 +59,18 @@ def query_fact(d: Declaration, q: Declared | None) -> Fact[Query]:
             return Fact.unknown(reason, *places)
         return Fact.unknown("no input looks like a query of tokens or embeddings", d.site.place("export call"))
     axis = query_axis(q)
-    if q.axes is None:
+    found = q.axes.get(axis) if q.axes is not None else None
+    if q.axes is None or (found is not None and found.unread):
+        source = found.source if found is not None and isinstance(found.source, (Unknown, Union)) else q.source
         cause = (
-            q.source
-            if isinstance(q.source, Unknown)
-            else Unknown(
-                f"the dynamic shapes of `{q.name}` are not known{_decided_by(q.source)}", places=_places(q.source)
-            )
+            source
+            if isinstance(source, Unknown)
+            else Unknown(f"the dynamic shapes of `{q.name}` are not known{_decided_by(source)}", places=_places(source))
         )
         reason, places = why(cause, d.site)
-        return Fact.unknown(reason, *places, flags=q.source.flags if q.source else frozenset())
-    found = q.axes.get(axis)
-    flags = merge_flags([v for v in (q.source, q.value, found.source if found else None) if v is not None])
+        return Fact.unknown(reason, *places, flags=merge_flags([v for v in (q.source, source) if v is not None]))
+    flags = merge_flags([v for v in (q.source, found.source if found else None) if v is not None])
+    flags |= q.value.flags_of(axis) if isinstance(q.value, Tensor) else q.value.flags
     places = evidence(d.site, q.source, found.source if found else None, q.value)
     if found is not None and found.dynamic:
         if is_hint(found.source) and isinstance(q.value, Tensor) and q.value.shape and q.value.shape[axis] == 1:
@@ -146,6 +152,12 @@ def is_inner_part(q: Declared | None, outputs: Sequence[str]) -> bool:
     """Whether this is by its names a part of a model of tokens that steps one by one: hidden states in and out."""
     hidden = q is not None and "hidden" in words(q.name) and any("hidden" in words(name) for name in outputs)
     return hidden and has_one_row(q)
+
+
+def says_nothing(q: Declared) -> bool:
+    """Whether neither a name nor a type says what the query is: it has the number of its place for a name."""
+    typed = isinstance(q.value, Tensor) and q.value.dtype
+    return not typed and q.name.startswith("arg") and q.name[3:].isdigit()
 
 
 def takes_tokens(q: Declared | None) -> bool:

@@ -10,7 +10,8 @@ from auditor.graph_facts.carried import by_outputs, comes_out_anew, through_outp
 from auditor.graph_facts.declaration import WRITTEN, Declaration, Declared
 from auditor.graph_facts.evidence import apart, evidence, why
 from auditor.graph_facts.holders import may_hold_state
-from auditor.roles import cache_names, is_cache_name, query_rank, role_by_name, words
+from auditor.graph_facts.uses import replaced
+from auditor.roles import cache_names, is_cache_name, query_rank, role_by_name, said_role, words
 from auditor.torch import layer_slots
 from auditor.torch.state_writes import Write
 from auditor.values import Storage, Tensor, Unknown, Value, merge_flags
@@ -172,11 +173,15 @@ def _state(d: Declaration, name: str, source: Declared | None, outcome: Outcome,
     narrow = next((w for w in writes if w.narrow), None)
     if anew is not None and (role is Role.UNKNOWN or role.is_kv):
         role, reason = Role.RECURRENT, f"`{name}` is computed anew from what it held ({anew.place()})"
+    elif role is Role.UNKNOWN and (told := replaced(name, writes, outcome)) is not None:
+        (role, reason), at = told, _written(writes[-1])
     elif role.is_kv and (doubt := next(_doubts(name, mine, writes, outcome), None)) is not None:
         role, (reason, at) = Role.UNKNOWN, doubt
     elif role.is_kv and narrow is not None:
         reason, at = f"`{name}` {narrow.narrow} ({narrow.site.place()})", _written(narrow)
         role = Role.UNKNOWN if width is None or (narrow.spread and width > 1) else role
+    elif role.is_kv and writes and said_role(name) is Role.UNKNOWN:
+        at = (writes[0].site.place("takes rows of the query"),)
     if anew is not None:
         places = (anew.place("computed anew from what it held"), *places)
     return State(name, role, (*apart(places, at), *at), reason, _shape(source))
@@ -187,7 +192,7 @@ def _by_name(d: Declaration, name: str, source: Declared | None) -> tuple[Role, 
     role = role_by_name(name)
     if role is Role.UNKNOWN and source is not None:
         role = role_by_name(source.name)
-    if role is Role.UNKNOWN and source is not None and source.axes:
+    if role is Role.UNKNOWN and source is not None and source.varying:
         role = Role.KV_UNIFIED
     if role is Role.KV_UNIFIED and _latent(d, name):
         role = Role.MLA_LATENT
@@ -223,6 +228,9 @@ def _doubts(
     moved = next((w for w in writes if w.whole and w.own), None)
     if moved is not None:
         yield f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move", _written(moved)
+    fresh = next((w for w in writes if w.fresh), None)
+    if fresh is not None:
+        yield f"all of `{name}` is replaced by what one call computes ({fresh.site.place()})", _written(fresh)
     for write in (next((w for w in writes if w.unclear), None), next((w for w in writes if w.blended), None)):
         if write is not None:
             yield f"`{name}` {write.unclear or write.blended} ({write.site.place()})", _written(write)
@@ -239,5 +247,5 @@ def _latent(d: Declaration, name: str) -> bool:
     """A pair of unified states (A and B halves) of one rank is a split latent, not keys and values."""
     if not isinstance(d.state_names, tuple):
         return False
-    alike = [n for n in d.state_names if role_by_name(n) is Role.KV_UNIFIED]
+    alike = [n for n in d.state_names if said_role(n) is Role.KV_UNIFIED]
     return len(alike) == 2 and set(words(name)) & {"a", "b"} != set()

@@ -1,8 +1,8 @@
-"""Declared states whose buffers have names that say nothing are followed like those whose names say what they are."""
+"""States whose buffers have names that say nothing are followed like those whose names say what they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from auditor.graph_facts.declaration import Declaration
@@ -12,9 +12,9 @@ from auditor.values import Instance, Storage, Tensor
 
 
 @contextmanager
-def watched(d: Declaration) -> Iterator[None]:
-    """Meanwhile what is computed from the buffers of the declared states carries their tags."""
-    found = _buffers(d)
+def watched(d: Declaration, silent: Sequence[Storage]) -> Iterator[None]:
+    """Meanwhile what is computed from the buffers of the declared states, or of `silent` ones, carries their tags."""
+    found = [*_buffers(d), *(s for s in silent if not s.watched)]
     for storage in found:
         storage.watched = True
     try:

@@ -82,6 +82,8 @@ def is_subclass(cls: Value, wanted: Value) -> bool | None:
     order, python, asked = mro(cls), _python_class(cls), _python_class(wanted)
     if asked is object or wanted in order:
         return True
+    if _dotted(cls) in _MODELS and _dotted(wanted).startswith("transformers."):
+        return True if _dotted(wanted).rpartition(".")[2] in _OF_ALL_MODELS else None
     if isinstance(python, type) and isinstance(asked, type):
         return issubclass(python, asked)
     if isinstance(wanted, Native) and isinstance(asked, type) and all(map(_is_plain, order)):
@@ -92,6 +94,11 @@ def is_subclass(cls: Value, wanted: Value) -> bool | None:
         return True
     unread = any(isinstance(c, Unknown) or (isinstance(c, External) and not isinstance(wanted, Class)) for c in order)
     return None if unread else False
+
+
+_MODELS = frozenset({"transformers.CausalLM", "transformers.PreTrainedModel"})
+"""Models of Hugging Face, of whichever family."""
+_OF_ALL_MODELS = frozenset({"PreTrainedModel", "GenerationMixin", "ModuleUtilsMixin", "PushToHubMixin"})
 
 
 def _is_plain(base: Value) -> bool:

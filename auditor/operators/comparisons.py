@@ -114,6 +114,7 @@ def _compare(op: str, a: Value, b: Value) -> bool | None:
         if op in ("<", "<=", ">", ">=") and (_below(a, y) or _below(b, x)):
             return None
         return _compare_dims(op, x, y)
+    a, b = _native_items(a), _native_items(b)
     if isinstance(a, Seq) and isinstance(b, Seq) and op not in ("==", "!="):
         return _compare_plain(op, a, b)
     if op in ("==", "!="):
@@ -127,16 +128,37 @@ def _below(v: Value, bound: dims.Dim) -> bool:
     return isinstance(v, Unknown) and isinstance(bound, int) and bound <= 0
 
 
+def _native_items(v: Value) -> Value:
+    """What is compared of a value: the items of an object of Python's own that has some."""
+    match v:
+        case Instance(payload=Seq() as items, cls=NativeClass()):
+            return items
+    return v
+
+
 def _compare_plain(op: str, a: Seq, b: Seq) -> bool | None:
     """An ordering of two sequences of scalars."""
-    x, y = ([i.value for i in s.items if isinstance(i, Const)] for s in (a, b))
-    if len(x) != len(a.items) or len(y) != len(b.items) or a.rest is not None or b.rest is not None:
+    if a.rest is not None or b.rest is not None:
         return None
+    x, y = ([i.value for i in s.items if isinstance(i, Const)] for s in (a, b))
     sets = a.kind in SETS and b.kind in SETS
+    if len(x) != len(a.items) or len(y) != len(b.items):
+        return None if sets or not (a.exact and b.exact) else _compare_in_order(op, a.items, b.items)
     try:
         return bool(COMPARE[op](set(x), set(y)) if sets else COMPARE[op](x, y))
     except TypeError:
         return None
+
+
+def _compare_in_order(op: str, a: list[Value], b: list[Value]) -> bool | None:
+    """An ordering of items of which not all are known: the first two that differ tell, where all before are equal."""
+    for x, y in zip(a, b, strict=False):
+        less, more = truth(compare("<", x, y)), truth(compare(">", x, y))
+        if less or more:
+            return bool(COMPARE[op](0, 1) if less else COMPARE[op](1, 0))
+        if less is None or more is None:
+            return None
+    return bool(COMPARE[op](len(a), len(b)))
 
 
 SETS = frozenset({"set", "frozenset"})

@@ -13,6 +13,7 @@ from auditor.expressions.lookups import index_of
 from auditor.expressions.operations import binary
 from auditor.interpreter import Frame, Interpreter, Signal
 from auditor.torch import rows
+from auditor.torch.state_writes import is_layer
 from auditor.values import Args, Const, Mapping, Seq, Tensor, Value
 from auditor.values.absence import Deleted
 
@@ -68,6 +69,10 @@ def augmented(it: Interpreter, node: cst.AugAssign, frame: Frame) -> Signal:
         it.events.written(old, site, None, old)
         if old.base is None and isinstance(made, Tensor):
             rows.overwritten(it, old, None, made.tags)
+        elif old.base is not None:
+            it.events.settles(old, made, site, is_layer(old))
+            if type(node.target) is cst.Attribute:
+                return None  # it is the same tensor, with other numbers
     assign(it, node.target, made, frame)
     return None
 

@@ -19,6 +19,7 @@ from auditor.stdlib import (
     options,
     processes,
     regular,
+    versions,
 )
 from auditor.values import Value
 
@@ -39,4 +40,5 @@ NATIVES: dict[str, Value] = {
     **mocks.NATIVES,
     **processes.NATIVES,
     **regular.NATIVES,
+    **versions.NATIVES,
 }

@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch import recurrences, shapes, shared_positions, tracing, written_rows
+from auditor.torch import recurrences, shapes, shared_positions, state_copies, tracing, written_rows
 from auditor.torch.keys import is_length
 from auditor.torch.positions import is_cache
 from auditor.torch.rows import root
@@ -38,7 +38,11 @@ class Events:
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
     may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
     has computed anew from what they held, `copied` those by their tags of which it has written a copy. `seen` says by
-    tag where attention has seen a cache that was not written yet, and how many rows of it.
+    tag where attention has seen a cache that was not written yet, and how many rows of it. `unnamed` are the tags of
+    what may be a state by a name that says nothing, `looked_at` those of them that attention has taken keys or values
+    from. `layers_of` are views that are one layer of a state each, with its index, and whether that is followed once: a
+    round of a loop of unknown length is followed again. `put_in` are the tags of states of
+    which a copy has taken rows, `wholes` the shapes of states and of their layers.
     """
 
     example: Example | None = None
@@ -64,6 +68,11 @@ class Events:
     renewed: dict[str, Site] = field(default_factory=dict)
     seen: dict[str, tuple[Site, Dim]] = field(default_factory=dict)
     copied: dict[str, Site] = field(default_factory=dict)
+    unnamed: frozenset[str] = frozenset()
+    looked_at: set[str] = field(default_factory=set)
+    layers_of: dict[int, tuple[Tensor, Dim, bool]] = field(default_factory=dict)
+    put_in: set[str] = field(default_factory=set)
+    wholes: set[Shape | None] = field(default_factory=set)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
@@ -109,6 +118,8 @@ class Events:
         if target.base is None:
             self.writes.append(Write(base, site, wraps=False, whole=True))
             return
+        if self.puts_back(target, site, key, value, unclear):
+            return
         if key is not None:
             shared_positions.places(self, key)
         whole = writes_all(target, key)
@@ -122,6 +133,7 @@ class Events:
         few = written_rows.too_few(slices)
         if few:
             self.baked.append((site, few))
+        view = self.layers_of.get(id(target))
         write = write_at(
             target,
             site,
@@ -132,11 +144,21 @@ class Events:
             blended=blended,
             symbolic=self.symbolic,
             slices=slices,
+            layer=view[1] if view is not None and view[0] is target and view[2] else None,
         )
         before = self.seen.get(target.base.tag)
         if before is not None and write.span is not None and dims.is_query(dims.sub(before[1], write.span.begin)):
             self.stale = self.stale or (before[0], _BEFORE)
         self.writes.append(write)
+
+    def puts_back(self, target: Tensor, site: Site, key: Value | None, value: Value | None, unclear: str = "") -> bool:
+        """Whether a copy of a part of a state is put back in its place; what it has taken is then written there."""
+        copy = state_copies.put_back(self, target, key, value)
+        if copy is None:
+            return False
+        for put in copy.put:
+            self.written(put.view, put.site or site, put.key, put.value, unclear or put.unclear)
+        return True
 
     def settles(self, target: Tensor, value: Value | None, site: Site, whole: bool) -> None:
         """What is computed from a storage from now on, that has been written, says nothing of what it held before."""
@@ -167,15 +189,22 @@ class Events:
         """
         if storage is None:
             return False
-        if not self.writes and any(map(_from_cache, value.tags)):
+        if not self.writes and not self.put_in and any(map(_from_cache, value.tags)):
             return True
-        mine = storage.tag in value.tags or value.base is storage
+        mine = (storage.tag in value.tags or value.base is storage) and storage.tag not in self.put_in
         return mine and all(w.storage.name != storage.name for w in self.writes)
 
     def attended(self, site: Site, alone: bool) -> None:
         """Attention over as many rows as the query has (`alone`), or over those of a cache."""
         self._cached = self._cached or not alone
         self.alone = None if self._cached else self.alone or site
+
+    def looks_at(self, held: Tensor) -> None:
+        """Note which states without a telling name a factor of a product is taken from, unchanged by weights."""
+        if self.unnamed and held.base is not None:
+            self.looked_at |= self.unnamed & {held.base.tag}
+        elif self.unnamed and LEARNED not in held.tags:
+            self.looked_at |= self.unnamed & held.tags
 
     def sees(self, values: Tensor, site: Site, masked: bool = False) -> None:
         """Note when attention has keys or values of a cache that do not end with the rows that were written.

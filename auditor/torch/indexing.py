@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, read_rows, row_layouts, rows, shared_positions, vectors
+from auditor.torch import positions, progressions, read_rows, row_layouts, rows, shared_positions, state_copies, vectors
 from auditor.torch.keys import at_begin, in_one_place, is_length, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
@@ -68,7 +68,12 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     made = _marked(it, made, tensor, keys, parts, site)
     if any(p.cut for p in parts) and site not in made.cuts:
         made.cuts = (*made.cuts, site)
-    return _placed(made, tensor, key, parts)
+    made = _placed(made, tensor, key, parts)
+    if it.events is not None and made.base is not None:
+        number = state_copies.layer(tensor, key)
+        if number is not None:
+            it.events.layers_of[id(made)] = (made, number, not it.unknown_loops)
+    return made
 
 
 def _marked(

@@ -33,10 +33,11 @@ def slot(target: Tensor, key: Value | None) -> Dim | None:
     return None
 
 
-def beside(target: Tensor, key: Value | None) -> str:
-    """The parts of a key behind the first, as text: heads, say, of which each part may have its own."""
-    parts = key.items[1:] if isinstance(key, Seq) else []
-    return "; ".join(_part(p, whole) for p, whole in zip(parts, (target.shape or ())[1:], strict=False)).rstrip("; ")
+def beside(target: Tensor, key: Value | None, first: int) -> str:
+    """The parts of a key from the `first` on, as text: heads, say, of which each part may have its own."""
+    parts = key.items[first:] if isinstance(key, Seq) else []
+    pairs = zip(parts, (target.shape or ())[first:], strict=False)
+    return "; ".join(_part(p, whole) for p, whole in pairs).rstrip("; ")
 
 
 def _part(part: Value, whole: Dim) -> str:
@@ -51,6 +52,8 @@ def shared(storage: Storage, writes: Sequence[Write]) -> Write | None:
     found = [w for w in writes if w.slot is not None and w.span is not None]
     if not found or len(found) < len(writes) or not storage.shape or storage.shape[0] == 1:
         return None
+    if any(w.viewed for w in found) and len({str(w.slot) for w in found}) > 1:
+        return None  # views of several layers: what is written again may be so in another branch
     return next((b for n, b in enumerate(found) for a in found[:n] if _meet(a, b)), None)
 
 

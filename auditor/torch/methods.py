@@ -63,6 +63,8 @@ OPS: dict[str, Op] = {
     **dict.fromkeys(("sum", "nansum", "count_nonzero"), reductions.summed),
     "one_hot": conversions.one_hot,
     **dict.fromkeys(_SCATTER.split(), writes.scattered),
+    "slice_scatter": writes.slice_scattered,
+    "select_scatter": writes.select_scattered,
     **dict.fromkeys(_ACCUMULATE.split(), writes.accumulated),
     **dict.fromkeys(_COMPARE.split(), arithmetic.compared),
     **dict.fromkeys(("mul", "multiply", "div", "divide", "true_divide"), arithmetic.scaled),

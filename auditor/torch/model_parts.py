@@ -32,7 +32,7 @@ from auditor.values import (
     as_dim,
     text_of,
 )
-from auditor.values.tags import LEARNED
+from auditor.values.tags import LEARNED, PARTLY, PRODUCT
 
 SET = "(set)"
 """The attribute of a part that holds the names of the parts that a script has put into it."""
@@ -78,10 +78,13 @@ def replaced(it: Interpreter, hidden: Tensor, config: Unknown, site: Site | None
     return None
 
 
+_OF_NO_ROWS = frozenset({LEARNED, PARTLY, PRODUCT})
+
+
 def _keeps(given: Value, hidden: Tensor) -> bool:
     if not isinstance(given, Tensor) or hidden.shape is None:
         return False
-    return given.shape == hidden.shape and given.tags <= hidden.tags | {LEARNED}
+    return given.shape == hidden.shape and given.tags <= hidden.tags | _OF_NO_ROWS
 
 
 def changed(it: Interpreter, model: Instance, hidden: Tensor, site: Site | None) -> Tensor:

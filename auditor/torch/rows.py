@@ -27,6 +27,7 @@ from auditor.values.tags import (
     FLIPPED,
     INPUT,
     JUDGED,
+    KEPT,
     MASK,
     MIXED,
     MOVED,
@@ -154,5 +155,5 @@ def spread_out(made: Tensor, *parts: Tensor) -> Tensor:
 def in_place_of(t: Tensor, made: Tensor) -> Tensor:
     """`made`, whose rows are in the places of those of the state `t`: it may be written back."""
     if t.base is not None:
-        made.tags = made.tags - {t.base.tag}
+        made.tags = made.tags - {t.base.tag} | {KEPT + t.base.name}
     return made

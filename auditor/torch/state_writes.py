@@ -20,8 +20,9 @@ from auditor.torch.keys import (
     wraps_at,
 )
 from auditor.torch.rows import has_rows
+from auditor.torch.state_copies import is_copy
 from auditor.values import Const, Num, Seq, Storage, Tensor, Unknown, Value, as_data, as_dim, is_none
-from auditor.values.tags import COPY, LATER, MOVED, ONE_PLACE, WRAPS, sites
+from auditor.values.tags import COPY, INPUT, KEPT, LATER, MOVED, ONE_PLACE, WRAPS, sites
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Write:
     would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
     written became what they are, `span` where as many as the query has stand, `capacity` how many there is room for,
-    `slot` the layer that they belong to, and `beside` what else the key says.
+    `slot` the layer that they belong to, `beside` what else the key says. `fresh`: nothing of what was there is left.
+    `read`: something was computed from what was there. `viewed`: it is a view that says which layer it is.
     """
 
     storage: Storage
@@ -49,6 +51,9 @@ class Write:
     capacity: dims.Dim | None = None
     slot: dims.Dim | None = None
     beside: str = ""
+    fresh: bool = False
+    read: bool = False
+    viewed: bool = False
 
 
 def write_at(
@@ -62,10 +67,11 @@ def write_at(
     blended: str,
     symbolic: bool,
     slices: written_rows.Slices,
+    layer: dims.Dim | None,
 ) -> Write:
     """A write of `value` to a view of a storage. `symbolic`: the query has any length, to which rows can be held.
 
-    `slices` are those of the key (see `written_rows.aligned`).
+    `slices` are those of the key (see `written_rows.aligned`), `layer` is the index of the layer that the view is.
     """
     base = target.base
     assert base is not None
@@ -90,10 +96,19 @@ def write_at(
     if placed and symbolic:
         narrow = "is written at one position, whatever the length of the query"
     made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
-    span, slot = written_rows.span(key, slices), layer_slots.slot(target, key) if part else None
-    beside = layer_slots.beside(target, key) if slot is not None else ""
+    span = written_rows.span(key, slices)
+    slot = (layer_slots.slot(target, key) if layer is None else layer) if part else None
+    beside = layer_slots.beside(target, key, 1 if layer is None else 0) if slot is not None else ""
     room = written_rows.capacity(target, value)
-    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, slot, beside)
+    fresh = whole and not (own or placed) and isinstance(value, Tensor) and _is_fresh(base, value)
+    row = (base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, slot, beside)
+    return Write(*row, fresh, base.read, layer is not None)
+
+
+def _is_fresh(base: Storage, value: Tensor) -> bool:
+    """Whether a value is computed in a call, and from nothing that the state has held."""
+    numbers = value.shape is not None and not value.dtype.startswith(("int", "uint", "bool"))
+    return numbers and INPUT in value.tags and KEPT + base.name not in value.tags
 
 
 def _stays(key: Value | None, slices: written_rows.Slices) -> bool:
@@ -124,6 +139,8 @@ def _is_placed(storage: Storage, value: Value | None) -> bool:
 
 
 def _unclear(target: Tensor, key: Value | None, value: Value | None, whole: bool) -> str:
+    if isinstance(value, Tensor) and is_copy(value.pick):
+        return "takes a copy of another part, or of another state"
     if is_chosen(target) or is_chosen(key):
         return "is written at a position that a condition chooses"
     if is_computed(key):

@@ -47,6 +47,7 @@ def result(
         if isinstance(s, Tensor):
             tensors.append(s)
             if s.base is not None:
+                s.base.read = True
                 tags = tags | s.handed_on
             elif s.tags:
                 tags = tags | s.tags

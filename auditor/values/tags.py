@@ -153,12 +153,18 @@ GROWN = "grown"
 """A cache with new rows behind it."""
 MOVED = "moved"
 """The rows of a cache in other places than before: a window that slides."""
+KEPT = "kept:"
+"""Has the rows of a state, whose name stands behind it, in their places, but for some that are new."""
 LATER = "later-rows"
 """The rows of a state from a later one than the first on, up to its end."""
 RENEWED, ANEW = "renewed", "anew-"
 """Computed from all of a state, so that none of its numbers stays; the other, with its tag behind it, says of which."""
+PRODUCT = "learned-product"
+"""As large as a state, and a product of nothing but what the model computes: a number for each of the state's."""
+PARTLY = "partly-masked"
+"""A mask, or what goes in and may be one, was a factor of it or has chosen it: parts of it may be 0."""
 
-OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, BEHIND, JUDGED, LATER} | STANDING
+OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, BEHIND, JUDGED, LATER, PRODUCT} | STANDING
 """Said of one tensor, not of what is computed from it and others."""
 OF_ALL = frozenset({MASK, WIDE, TURNED})
 """Said of what is computed from nothing but such tensors and numbers."""

@@ -20,8 +20,8 @@ class Tensor(Value):
 
     `cuts` are the places that left one row of several; `tags` say what went into it (`argmax`, `wraps`, ...); `base`
     is the input, buffer or parameter that it is a view of; `data` is the number that all of it is, `numbers` are those
-    of a short vector. `of` is the tensor that
-    this one is a view of, where that is none of those. `pick` is what it is beside a mask with a single one.
+    of a short vector. `of` is the tensor that this one is a view of, where that is none of those. `pick` is what it is
+    beside a mask with a single one. `sized` are the flags of the length of each axis, where its sizes have some.
     """
 
     shape: tuple[Dim, ...] | None
@@ -35,6 +35,13 @@ class Tensor(Value):
     of: Tensor | None = field(default=None, kw_only=True, compare=False, repr=False)
     pick: Pick | None = field(default=None, kw_only=True, compare=False, repr=False)
     born: int = field(default_factory=serial, kw_only=True, compare=False, repr=False)
+    sized: tuple[frozenset[str], ...] = field(default=(), kw_only=True, compare=False, repr=False)
+
+    def flags_of(self, axis: int) -> frozenset[str]:
+        """The flags of the tensor, without those that the lengths of its other axes alone have."""
+        if axis >= len(self.sized):
+            return self.flags
+        return self.flags - (NO_FLAGS.union(*self.sized) - self.sized[axis])
 
     @property
     def handed_on(self) -> frozenset[str]:
@@ -52,7 +59,9 @@ class Pick:
 
     `numbers` from `begin` on, each `step` more than the one before (see `torch/progressions.py`; None: in no order);
     `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is `kept` by `rest`; what is `new`
-    by `at`; and the sum of both, `placed`. `mask` tells masks apart.
+    by `at`; and the sum of both, `placed`. `mask` tells masks apart. `hot` has a single one for each row of the query,
+    where the `places` say; `hots` is the sum of its rows, `rows` what it puts there. A `copy` of a state, or of a part
+    of it, has taken what it was `put` since (see `torch/state_copies.py`).
     """
 
     what: str
@@ -60,24 +69,40 @@ class Pick:
     held: Storage | None = None
     begin: Dim = 0
     step: int | None = 1
+    view: Tensor | None = field(default=None, compare=False, repr=False)
+    put: tuple[Put, ...] = field(default=(), compare=False, repr=False)
+    places: Tensor | None = field(default=None, compare=False, repr=False)
+    rows: Tensor | None = field(default=None, compare=False, repr=False)
 
     @property
     def seen(self) -> Pick | None:
         """What a view of the tensor is."""
-        return self if self.what in ("numbers", "at", "rest") else None
+        return self if self.what in ("numbers", "at", "rest", "hot", "hots") else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Put:
+    """What a copy of a state has taken: `value` at `key` of a view, which `unclear` says to be no plain write."""
+
+    view: Tensor
+    key: Value | None
+    value: Value | None
+    unclear: str
+    site: Site | None
 
 
 @dataclass(slots=True, eq=False)
 class Storage:
     """The memory of an input, buffer or parameter: what an in-place write reaches.
 
-    What is computed from a `watched` one carries its tag.
+    What is computed from a `watched` one carries its tag. `read`: something was computed from it since `forward` began.
     """
 
     name: str
     role: str = ""  # input | buffer | parameter | attribute (a tensor that is no buffer)
     watched: bool = False
     shape: tuple[Dim, ...] | None = None
+    read: bool = False
 
     @property
     def tag(self) -> str:

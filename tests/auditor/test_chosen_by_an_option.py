@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rules.facts import InvocationKind
 from rules.verdict import judge
-from tests.auditor.support import mutate, scan_text
+from tests.auditor.support import EXPORTER, mutate, scan_text
 
 SCRIPT = """\
 import argparse
@@ -88,3 +88,34 @@ def test_an_option_that_exports_another_thing_without_a_cache_is_none(tmp_path: 
         SCRIPT, (", states=states_of(traced))", ")"), ('f"key_cache_{n}"', '"a"'), ('f"value_cache_{n}"', '"b"')
     )
     assert list(_said(tmp_path, script)) == [(InvocationKind.DEFAULT, ())]
+
+
+PLAIN = """def plain():
+    model = nn.Sequential(nn.Embedding(VOCAB, HIDDEN), nn.Linear(HIDDEN, VOCAB))
+    program = torch.export.export(model, (torch.zeros((1, 8), dtype=torch.int32),))
+    converter = TorchConverter()
+    converter.add_exported_program(program, input_names=["input_ids"], output_names=["logits"])
+    converter.to_coreai().save_asset("out/plain.aimodel")
+
+
+"""
+DRIVER = """\
+import argparse
+from exporter import export
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--static", action="store_true")
+parser.add_argument("--use-cache", action="store_true")
+parser.add_argument("--verbose", action="store_true")
+export(parser.parse_args())
+"""
+
+
+def test_a_switch_that_is_named_for_a_cache_is_tried_where_another_file_exports(tmp_path: Path) -> None:
+    exporter = mutate(
+        EXPORTER.partition('if __name__ == "__main__":')[0],
+        ("def export(args):\n", PLAIN + "def export(args):\n    if not args.use_cache:\n        return plain()\n"),
+    )
+    result = scan_text(tmp_path, {"run.py": DRIVER, "exporter.py": exporter})
+    found = {g.invocation.argv: judge(g.facts).says() for g in result.graphs if g.script == "run.py"}
+    assert found == {(): "out by not-a-decoder", ("--use-cache",): "eligible"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rules.facts import FileStatus, InvocationKind
 from rules.verdict import judge
 from tests.auditor.support import default_graphs, scan_text
 
@@ -671,6 +672,28 @@ def test_the_functions_of_a_bundle(tmp_path: Path) -> None:
     assert functions(tmp_path / "g", copied) == functions(tmp_path / "e", twice)
     removed = convert.replace("desc.default", "desc.remove_function('prefill')\ndesc.default")
     assert functions(tmp_path / "f", removed) == [("m.mlpackage", "decode"), ("prefill.mlpackage", "main")]
+
+
+COMBINES = """\
+import coremltools as ct
+
+desc = ct.utils.MultiFunctionDescriptor("build/decode.mlpackage")
+desc.add_function("build/prefill.mlpackage", src_function_name="main", target_function_name="prefill")
+desc.default_function_name = "prefill"
+ct.utils.save_multifunction(desc, "out/m.mlpackage")
+"""
+
+
+def test_a_script_that_puts_together_what_others_have_made_says_so(tmp_path: Path) -> None:
+    recipe = '[m]\nscript = "combine.py"\nbundle = "out/m.mlpackage"\n'
+    result = scan_text(tmp_path, {"combine.py": COMBINES, "recipe.toml": recipe})
+    said = (
+        "combine.py:6: `out/m.mlpackage` is put together from `build/decode.mlpackage`, "
+        "which no export call of this run has made"
+    )
+    assert [(f.status, f.reason) for f in result.files if f.path == "combine.py"] == [(FileStatus.NO_EXPORT, said)]
+    (graph,) = result.graphs
+    assert (graph.invocation.kind, graph.facts.kind.reason) == (InvocationKind.RECIPE, said)
 
 
 def test_functions_of_a_folder_that_is_not_known(tmp_path: Path) -> None:

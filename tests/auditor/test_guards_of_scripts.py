@@ -61,6 +61,13 @@ convert(
         'os.name != "posix"',
         'sys.byteorder != "little"',
         'sys.implementation.name != "cpython"',
+        "sys.version_info < (3, 10)",
+        "sys.version_info < (3, 12)",
+        "sys.version_info[:2] != (3, 13)",
+        "not (3, 12) <= sys.version_info < (3, 13)",
+        "sys.version_info.minor < 12",
+        "sys.version_info[0] < 3",
+        "sys.version_info >= (3, 12)",
     ],
 )
 def test_a_guard_that_a_run_for_its_purpose_passes_ends_nothing(tmp_path: Path, guard: str) -> None:
@@ -68,11 +75,24 @@ def test_a_guard_that_a_run_for_its_purpose_passes_ends_nothing(tmp_path: Path, 
     assert judged(tmp_path, script).says() == "eligible"
 
 
-@pytest.mark.parametrize("guard", ['Path("a.mlmodel").suffix != ".mlpackage"', 'os.name == "posix"'])
+@pytest.mark.parametrize(
+    "guard", ['Path("a.mlmodel").suffix != ".mlpackage"', 'os.name == "posix"', "sys.version_info >= (3, 8)"]
+)
 def test_a_guard_that_no_run_passes_ends_it(tmp_path: Path, guard: str) -> None:
     script = mutate(SCRIPT, ("# GUARD", f"if {guard}:\n    sys.exit(1)"))
     with pytest.raises(AssertionError):
         judged(tmp_path, script)
+
+
+@pytest.mark.parametrize("guard", ["assert sys.version_info >= (3, 12)", "assert sys.version_info[1] == 12, 'no'"])
+def test_no_more_does_an_assertion_of_a_version(tmp_path: Path, guard: str) -> None:
+    assert judged(tmp_path, mutate(SCRIPT, ("# GUARD", guard))).says() == "eligible"
+
+
+def test_what_differs_between_versions_of_python_is_not_known(tmp_path: Path) -> None:
+    script = mutate(SCRIPT, ("# GUARD", "LONGEST = 1 if sys.version_info < (3, 12) else 128"))
+    script = script.replace("rows, seen = RangeDim(1, 128)", "rows, seen = RangeDim(1, LONGEST)")
+    assert judged(tmp_path, script).says().startswith("unresolved")
 
 
 _IMPORT = "from coremltools import RangeDim, StateType, TensorType, convert"

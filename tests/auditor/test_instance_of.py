@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from rules.verdict import Verdict
-from tests.auditor.support import EXPORTER, judged, mutate, told_by_python, told_by_the_scan
+from tests.auditor.support import (
+    EXPORTER,
+    graph_of,
+    judged,
+    mutate,
+    scan_text,
+    told_by_python,
+    told_by_the_scan,
+)
 
 BEFORE = """\
 import collections, numbers, os, types, typing
@@ -80,3 +88,34 @@ def test_a_cut_under_such_a_question_is_seen(tmp_path: Path, name: str) -> None:
     cut = f"{head}        if {question}:\n            logits = logits[:, -1:]\n"
     edits = (("import argparse\n", above + "import argparse\n"), (head, cut))
     assert judged(tmp_path, mutate(EXPORTER, *edits)).verdict is not Verdict.ELIGIBLE
+
+
+FROM_LIBRARY = """\
+import torch
+from coreai_torch import TorchConverter
+from transformers import AutoModelForCausalLM, LlamaForCausalLM, PreTrainedModel
+
+model = AutoModelForCausalLM.from_pretrained("any")
+width = 4
+# guard
+example = {"input_ids": torch.zeros((1, width), dtype=torch.int32)}
+program = torch.export.export(model, (), example, dynamic_shapes={"input_ids": None})
+TorchConverter().add_exported_program(program, input_names=["input_ids"]).to_coreai().save_asset("m.aimodel")
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "widths"),
+    [
+        ("if not issubclass(type(model), PreTrainedModel): raise ValueError", (4,)),
+        ("if not isinstance(model, PreTrainedModel): raise ValueError", (4,)),
+        ("if not isinstance(model, LlamaForCausalLM): raise ValueError", (4,)),
+        ("if not isinstance(model, torch.nn.Module): raise ValueError", (4,)),
+        ("if isinstance(model, PreTrainedModel): width = 8", (8,)),
+        ("if isinstance(model, torch.nn.Linear): width = 8", (4,)),
+        ("if isinstance(model, LlamaForCausalLM): width = 8", None),  # which one it is, the checkpoint says
+    ],
+)
+def test_models_of_a_library_are_of_any_family(tmp_path: Path, guard: str, widths: tuple[int, ...] | None) -> None:
+    query = graph_of(scan_text(tmp_path, {"export.py": mutate(FROM_LIBRARY, ("# guard", guard))})).facts.query.value
+    assert (query.widths if query is not None else None) == widths

@@ -93,6 +93,16 @@ def script(body: str, name: str = "memory") -> str:
         "s.lerp_(kv, 0.25)" + READ,
         "new = s * g\nnew = new + kv\ns.copy_(new.contiguous().to(s.dtype))" + READ,
         "for t in range(2):\n    s.copy_(s * g + kv)" + READ,
+        "s.copy_(s + kv)" + READ,
+        "s.copy_(1.0 * s + kv)" + READ,
+        "s.copy_(-s + kv)" + READ,
+        "s.copy_(s * (1 - mask) + kv)" + READ,
+        "s += kv" + READ,
+        "s.add_(g * kv)" + READ,
+        "s[:] = torch.sub(s, kv)" + READ,
+        "s.copy_(s + k[..., None] @ v[:, :, None])" + READ,
+        "new = v[:, :, None] - k[:, :, None] @ s\ns.copy_(s + k[..., None] @ new)" + READ,
+        "new = v - (k[..., None] * s).sum(2)\ns.copy_(s + torch.einsum('bhd,bhe->bhde', k, new))" + READ,
     ],
 )
 def test_a_state_that_is_computed_anew(tmp_path: Path, body: str, name: str) -> None:
@@ -109,18 +119,26 @@ def test_a_state_that_is_computed_anew(tmp_path: Path, body: str, name: str) -> 
     "body",
     [
         "s.copy_(s * (1 - mask) + kv * mask)",  # what goes in may be zeros and ones
-        "s.copy_(s * (1.0 - mask.float()) + kv)",
-        "s.copy_(s * self.keep + kv)",  # and so may a buffer
-        "s.copy_(s * (g > 0.5) + kv)",
-        "s.copy_(s * (g > 0.5).float() + kv)",
-        "s.copy_(s * torch.round(g) + kv)",
-        "s.copy_(s * torch.where(g > 0.5, 1.0, 0.0) + kv)",
+        "s.copy_(s * (1.0 - mask.float()) + kv * mask)",
+        "s.copy_(s * self.keep + kv * mask)",  # and so may a buffer
+        "s.copy_(s * (g > 0.5) + kv * mask)",
+        "s.copy_(s * (g > 0.5).float() + kv * mask)",
+        "s.copy_(s * torch.round(g) + kv * mask)",
+        "s.copy_(s * torch.where(g > 0.5, 1.0, 0.0) + kv * mask)",
         "s.copy_(torch.where(mask > 0, s * g, s))",  # some are as they were
         "s.copy_(torch.cat([s[:, :2], s[:, 2:] * g[:, 2:]], 1))",
         "s.copy_(torch.stack([s[:, 0], torch.tanh(s[:, 1]), s[:, 2], s[:, 3]], 1))",
-        "s.copy_(s + kv)",
-        "s.copy_(1.0 * s + kv)",
-        "s.copy_(-s + kv)",
+        "s.copy_(s + mask * kv)",
+        "s.copy_(s + mask @ v[:, :, None])",
+        "s.copy_(s + self.keep * kv)",
+        "s.copy_(s + kv * (g > 0.5))",
+        "s.copy_(s + (torch.arange(D)[:, None] == 3) * kv)",
+        "s.copy_(s + (torch.arange(D)[:, None] == 3).float() @ v[:, :, None])",
+        "s.copy_(s + (kv * g) * mask)",
+        "s.copy_(s + (kv * mask) * g)",
+        "s.copy_(s + torch.where(mask > 0, kv, 0.0) * g)",
+        "s.copy_(s + kv.masked_fill(mask == 0, 0.0) * g)",
+        "s.copy_(s + (k * mask[..., 0])[..., None] * v[:, :, None])",
         "s.copy_(kv * g)",  # nothing of what it held
         "kept = s * self.scale\ns[:, :, 3:4] = k[:, :, None]\ns = kept",  # read with a factor, written in part
         "kept = torch.tanh(s)\ns.copy_(s.clone())\ns = kept",

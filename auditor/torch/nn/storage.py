@@ -54,9 +54,14 @@ def set_attribute(it: Interpreter, args: Args, site: Site | None) -> Value:
         obj.taint = obj.taint or Unknown(f"`{name}` of a module is set", places=here(site))
     old = obj.attrs.get(name)
     if isinstance(value, Tensor) and isinstance(old, Tensor) and old.base is not None and old.base.role == "buffer":
-        if it.events is not None and site is not None:
-            it.events.written(old, site, None, value)
-        obj.attrs[name] = value if it.events is not None else _named_storage(value, name, "buffer")
+        if it.events is None or site is None:
+            obj.attrs[name] = _named_storage(value, name, "buffer")
+            return NONE
+        lost = "is bound to another tensor, which no trace records" if it.events.example is not None else ""
+        if it.events.puts_back(old, site, None, value, lost):
+            return NONE  # the state itself, with what was written to its copy
+        it.events.written(old, site, None, value, lost)
+        obj.attrs[name] = value
         return NONE
     if (
         isinstance(old, Tensor)

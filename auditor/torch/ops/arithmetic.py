@@ -42,7 +42,8 @@ def added(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = _with_length(it, broadcasting(it, args, site), args, site)
     if not isinstance(made, Tensor):
         return made
-    return _counted("+", row_masks.summed(it, made, site, *args.pos, *args.kw.values()), args)
+    made = _counted("+", row_masks.summed(it, made, site, *args.pos, *args.kw.values()), args)
+    return recurrences.summed(it, made, args.get(0, "input") or NONE, args.get(1, "other") or NONE)
 
 
 def _counted(op: str, made: Tensor, args: Args) -> Tensor:
@@ -90,7 +91,7 @@ def subtracted(it: Interpreter, args: Args, site: Site | None) -> Value:
         row_masks.summed(it, made, site, *args.pos, *args.kw.values()), args.get(0, "input"), taken
     )
     made = shared_positions.relative(made, args.get(0, "input") or NONE, taken or NONE)
-    made = _counted("-", made, args)
+    made = recurrences.summed(it, _counted("-", made, args), args.get(0, "input") or NONE, taken or NONE)
     return tagged(made, WRAPS) if isinstance(taken, Tensor) and FLOORED in taken.tags else made
 
 
@@ -172,6 +173,7 @@ def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     made.dtype = chosen[0].dtype if chosen else "float32"
     if condition is not None:
         made = row_masks.masked(it, made, site, condition, *(v for v in args.pos if v is not condition))
+        made = recurrences.chosen(made, condition)
     if any(isinstance(v, Tensor) and v.dtype.startswith(("int", "uint")) for v in args.pos[1:]):
         return tagged(made, CHOSEN)
     return made
@@ -258,7 +260,7 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
     elif op in _COMPARES:
         made = row_masks.compares(made, (a, b))
     elif op in ("+", "-"):
-        made = row_masks.summed(it, made, site, a, b)
+        made = recurrences.summed(it, row_masks.summed(it, made, site, a, b), a, b)
         made = shared_positions.relative(row_masks.cancelled(made, a, b), a, b) if op == "-" else made
     elif op == "^":
         made = row_masks.cancelled(made, a, b)

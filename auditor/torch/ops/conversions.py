@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing
+from auditor.torch import placing, state_copies
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, unknown_tensor
 from auditor.values import NONE, Args, External, Tensor, Value, altered, serial
@@ -37,7 +37,7 @@ def converted(it: Interpreter, args: Args, site: Site | None) -> Value:
 def _copy(t: Tensor) -> Tensor:
     """The same numbers in memory of their own: what is written there leaves the input or buffer as it was."""
     tags = t.tags | {t.base.tag, COPY} if t.base is not None and t.base.role in ("input", "buffer") else t.tags
-    return altered(t, base=None, of=None, tags=tags, born=serial())
+    return altered(t, base=None, of=None, tags=tags, born=serial(), pick=state_copies.of(t) or t.pick)
 
 
 def _as_type(t: Tensor, dtype: str) -> Tensor:

@@ -209,9 +209,13 @@ def _made(it: Interpreter, given: Sequence[Value], args: Args, site: Site | None
     if target is None:
         return unknown_tensor("a tensor made with sizes that are not known", site, *given)
     places: tuple[Site, ...] = here(site)
+    sized: tuple[frozenset[str], ...] = ()
+    flags = _flags(given)
     if it.events is None:  # an example input: its sizes are told back to where they stand
-        places = _told_back(places, [v for s in given for v in flatten_items(s)], len(target))
-    made = Tensor(tuple(target), dtype_of(args, "float32"), places=places, flags=_flags(given))
+        items = [v for s in given for v in flatten_items(s)]
+        places = _told_back(places, items, len(target))
+        sized = tuple(v.flags for v in items) if flags and len(items) == len(target) else ()
+    made = Tensor(tuple(target), dtype_of(args, "float32"), places=places, flags=flags, sized=sized)
     if any(isinstance(d, dims.Poly) and d.wraps for d in target):
         made = tagged(made, WRAPS)
     return made

@@ -21,6 +21,7 @@ from auditor.values.tags import (
     FLOORED,
     FROM,
     MOVED,
+    PARTLY,
     TRIANGLE,
     TURNED,
     UNMASKED,
@@ -79,7 +80,7 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
         )
         made = rows.spread_out(made, mask)
     made.tags = made.tags - UNMASKED | met
-    return row_masks.masked(it, made, site, first(args), mask)
+    return recurrences.chosen(row_masks.masked(it, made, site, first(args), mask), mask)
 
 
 def softmax(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -93,7 +94,7 @@ def exponential(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _weighed(scores: Tensor, made: Tensor) -> Tensor:
-    made.tags = made.tags - {BESIDE}
+    made.tags = made.tags - {BESIDE, PARTLY}
     met = scores.tags & WEIGHED.keys()
     return tagged(made, *(WEIGHED[tag] for tag in met)) if met else made
 

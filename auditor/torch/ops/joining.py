@@ -20,6 +20,7 @@ from auditor.torch import (
     rows,
     shapes,
     shared_positions,
+    state_copies,
     vectors,
 )
 from auditor.torch.ops.op import first
@@ -102,7 +103,10 @@ def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
     shape = shapes.broadcast([t.shape or () for t in known])
     axis = axis + len(shape) + 1 if axis < 0 else axis
     count: Dim = len(known) if source.exact else dims.symbol(dims.Atom("stack"))
-    return result((*shape[:axis], count, *shape[axis:]), *known)
+    made = result((*shape[:axis], count, *shape[axis:]), *known)
+    if it.events is not None and axis == 0 and source.exact:
+        made.pick = state_copies.stacked(it.events, known)
+    return made
 
 
 def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:

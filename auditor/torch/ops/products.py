@@ -6,7 +6,7 @@ from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.memo import by_identity
 from auditor.places import Site
-from auditor.torch import positions, recurrences, row_mixing, rows, shapes, shared_positions
+from auditor.torch import placing, positions, recurrences, row_mixing, rows, shapes, shared_positions
 from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
@@ -23,6 +23,8 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
     if it.events is not None and site is not None:
+        for t in (a, b) if it.events.unnamed and not is_parameter(b) else ():
+            it.events.looks_at(t)
         if not row_mixing.is_part(a):
             it.events.multiplies(b, site)
         if not isinstance(b.shape[-2:][0], int) and not row_mixing.is_part(a):
@@ -30,7 +32,8 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
         elif MOVED in b.tags and isinstance(b.shape[-1], dims.Poly):
             keys = altered(b, shape=(*b.shape[:-2], *reversed(b.shape[-2:])))
             it.events.sees(keys, site, masked=True)
-    return recurrences.computed(it, row_mixing.leaked(it, made, a, b, site))
+    made = recurrences.product(it, recurrences.computed(it, row_mixing.leaked(it, made, a, b, site)), (a, b))
+    return placing.spread(a, b, made) if a.pick is not None else made
 
 
 def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -77,6 +80,10 @@ def einsum(it: Interpreter, args: Args, site: Site | None) -> Value:
     if len(known) == 2 and len(shape) > 2 and dims.is_query(shape[-2]) and not dims.is_query(shape[-1]):
         made = tagged(made, SCORES)
     made = recurrences.computed(it, rows.blended(made, site, any(map(dims.is_query, summed))))
+    made = recurrences.product(it, made, [t for t in tensors if t is not None])
+    for t in tensors if it.events is not None else ():
+        if t is not None and it.events is not None:
+            it.events.looks_at(t)
     return (
         row_mixing.leaked(it, made, tensors[0], tensors[-1], site)
         if tensors[0] is not None and tensors[-1] is not None
@@ -106,6 +113,7 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     unmasked = v is not None and _sees_all(mask) and row_mixing.reads_written(it, v)
     for seen in (k, v) if it.events is not None and site is not None else ():
         if seen is not None:
+            it.events.looks_at(seen)
             it.events.sees(seen, site, masked=not (causal and unmasked))
     made = rows.blended(row_mixing.mixed(made), site, unmasked and not causal)
     at = mask.places[-1] if unmasked and isinstance(mask, Tensor) and mask.places else None

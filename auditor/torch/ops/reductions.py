@@ -6,7 +6,7 @@ from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, progressions, read_rows, row_mixing, rows, shapes
+from auditor.torch import placing, positions, progressions, read_rows, row_mixing, rows, shapes
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import Op, first
 from auditor.torch.pairs import named_pair
@@ -31,7 +31,9 @@ def deviation(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A sum; of conditions it is how many hold."""
-    made = _pooled(it, args, site)
+    made, t = _pooled(it, args, site), first(args)
+    if t.pick is not None and t.shape is not None:
+        made = placing.over_rows(t, {shapes.normal(a, len(t.shape)) for a in _axes(args) or ()}, made)
     return altered(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import partial
 
 from auditor import dims, operators
+from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing, progressions, row_layouts, row_mixing, rows
+from auditor.torch import placing, progressions, row_layouts, row_mixing, rows, state_copies
 from auditor.torch.keys import wraps_at
 from auditor.torch.ops import creation, elementwise
 from auditor.torch.ops.arithmetic import (
@@ -46,8 +47,10 @@ def in_place(op: Op) -> Op:
             if t.base is None:
                 t.tags = t.tags | made.tags & {TRIANGLE}
             if it.events is not None and t.base is None:
+                copy = state_copies.taking(it.events, t, *taken(args), site) if op in _PLACES else None
                 rows.overwritten(it, t, None, made.tags)
                 progressions.renewed(t, made)
+                t.pick = t.pick or copy
                 t.tags = t.tags if INPUT in made.tags else t.tags - {INPUT}
             shape = t.shape if t.shape is not None else made.shape
             made = altered(made, base=t.base, shape=shape, of=t.of, born=t.born)
@@ -115,9 +118,40 @@ def scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
     if any(map(wraps_at, (*args.pos[1:], *args.kw.values()))):
         return tagged(made, MOVED)
     taken = _placed(args)[1]
-    if _accumulates(args) or (it.events is not None and taken is not None and it.events.from_held(t.base, taken)):
+    held = it.events is not None and taken is not None and it.events.from_held(t.base, taken)
+    if _accumulates(args) or (held and taken is not None and not state_copies.is_copy(taken.pick)):
         return made
-    return rows.in_place_of(t, made)
+    return _copied(it, t, made, _placed(args)[0], taken, site)
+
+
+def _copied(
+    it: Interpreter, t: Tensor, made: Tensor, key: Value | None, value: Value | None, site: Site | None
+) -> Tensor:
+    """`made`: the state `t`, or a copy of it, with a write more; else its rows lie where they lay, as far as seen."""
+    made.pick = state_copies.taking(it.events, t, key, value, "", site)
+    return made if made.pick is not None else rows.in_place_of(t, made)
+
+
+def slice_scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`slice_scatter(t, src, dim, start, end, step)`: what `t[..., start:end:step] = src` leaves of it."""
+    bounds = [args.get(n, name) or NONE for n, name in ((3, "start"), (4, "end"), (5, "step"))]
+    return _at_axis(it, args, Seq("slice", bounds), site)
+
+
+def select_scattered(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """`select_scatter(t, src, dim, index)`: what `t[..., index] = src` leaves of it."""
+    return _at_axis(it, args, args.get(3, "index") or NONE, site)
+
+
+def _at_axis(it: Interpreter, args: Args, part: Value, site: Site | None) -> Value:
+    made, t, taken = scattered(it, args, site), first(args), args.get(1, "src")
+    axis = integer(args.get(2, "dim"), 0)
+    if not isinstance(made, Tensor) or t.shape is None or axis is None or (made.pick is None and t.base is None):
+        return made
+    before = [Seq("slice", [NONE, NONE, NONE])] * (axis if axis >= 0 else axis + len(t.shape))
+    if made.pick is not None:
+        made.pick = state_copies.taking(it.events, t, Seq("tuple", [*before, part]), taken, "", site)
+    return made
 
 
 def accumulated(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -155,6 +189,7 @@ def _on_constants(made: Tensor, t: Tensor, parts: list[Tensor], site: Site | Non
     return rows.blended(made, site, not apart)
 
 
+_PLACES = (scattered, accumulated, slice_scattered, select_scattered)
 _Taken = tuple[Value | None, Value | None, str]
 
 
