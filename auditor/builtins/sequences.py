@@ -93,10 +93,10 @@ def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
     index = Unknown("an index of a loop of unknown length", "index", "int", places=here(site))
     index.flags = merge_flags(args.pos)
     index.query = any(isinstance(b, dims.Poly) and b.query for b in bounds)
-    if not any(isinstance(b, dims.Poly) and dims.differs(b) for b in bounds):
-        index.atom = dims.Atom(index.name, minimum=0, counted=True)
     if len(bounds) == 1:
         index.below = bounds[0] if isinstance(bounds[0], (int, dims.Poly)) else None
+    if not any(isinstance(b, dims.Poly) and dims.differs(b) for b in bounds):
+        index.atom = dims.Atom(index.name, minimum=0, counted=True, below=index.below)
     return Seq("list", [Star((index,))], places=here(site), flags=index.flags)
 
 
@@ -114,7 +114,7 @@ def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
                 index.below = as_dim(length(it, args.pos[0], site))
             rows = any(isinstance(v, Tensor) for v in i.items)  # of a tensor: their numbers are positions
             if not rows and counted:
-                index.atom = dims.Atom(index.name, minimum=0, counted=True)
+                index.atom = dims.Atom(index.name, minimum=0, counted=True, below=index.below)
             out.append(Star(tuple(Seq("tuple", [index, v]) for v in i.items)))
         elif any(isinstance(o, Star) for o in out):
             out.append(Seq("tuple", [Unknown("an index behind a loop of unknown length", "index", "int"), i]))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from auditor import dims
 from auditor.dims import Dim
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch import recurrences, shapes, shared_positions, tracing, written_rows
+from auditor.torch import layer_slots, recurrences, regions, shapes, shared_positions, tracing, written_rows
 from auditor.torch.keys import is_length
 from auditor.torch.positions import is_cache
 from auditor.torch.rows import root
@@ -18,6 +19,9 @@ from auditor.torch.state_writes import Write, unread_value, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
 from auditor.values.tags import BLENDED, COPY, FLIPPED, FROM, LEARNED, MIXED, MOVED
+
+if TYPE_CHECKING:
+    from auditor.interpreter import Interpreter
 
 
 @dataclass(slots=True)
@@ -38,9 +42,12 @@ class Events:
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
     may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
     has computed anew from what they held, `copied` those by their tags of which it has written a copy. `seen` says by
-    tag where attention has seen a cache that was not written yet, and how many rows of it.
+    tag where attention has seen a cache that was not written yet, and how many rows of it. `reading` are the rounds of
+    loops of unknown length of the `run` in which attention has seen a cache that was written,
+    `looked` what it has seen of which.
     """
 
+    run: Interpreter | None = None
     example: Example | None = None
     writes: list[Write] = field(default_factory=list)
     row_kernels: list[tuple[Site, str]] = field(default_factory=list)
@@ -65,6 +72,9 @@ class Events:
     seen: dict[str, tuple[Site, Dim]] = field(default_factory=dict)
     copied: dict[str, Site] = field(default_factory=dict)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
+    reading: set[int] = field(default_factory=set)
+    looked: list[layer_slots.Read] = field(default_factory=list)
+    _reads: int = 0
     _kept: dict[int, Storage] = field(default_factory=dict)
 
     @property
@@ -132,6 +142,7 @@ class Events:
             blended=blended,
             symbolic=self.symbolic,
             slices=slices,
+            moment=layer_slots.moment(self.run, self._reads) if self.run is not None else None,
         )
         before = self.seen.get(target.base.tag)
         if before is not None and write.span is not None and dims.is_query(dims.sub(before[1], write.span.begin)):
@@ -182,6 +193,7 @@ class Events:
 
         A mask may hide what is behind these, and cannot show what is not there.
         """
+        self.looks(values, site)
         if self.stale is not None or values.shape is None or len(values.shape) < 2:
             return
         length, base = values.shape[-2], values.base
@@ -211,8 +223,21 @@ class Events:
         """What this forward has written to the storages that a tensor is a part of, or comes out of."""
         return (w for w in self.writes if w.storage is t.base or w.storage.tag in t.tags)
 
+    def looks(self, held: Tensor, site: Site) -> None:
+        """Note which rows of a cache something is computed from, as attention does."""
+        if self.run is None or not self.symbolic:
+            return
+        part = regions.region(held)
+        if part is not None and held.base is not None:
+            now = layer_slots.moment(self.run, self._reads)
+            self.looked.append(layer_slots.Read(held.base, site, part, now, len(self.writes)))
+        if next(self.writes_to(held), None) is not None:
+            self._reads += 1
+            self.reading.update(n for n, _ in self.run.rounds.open)
+
     def multiplies(self, held: Tensor, site: Site) -> None:
         """Note when a product with keys or values of a cache has a fixed part of its rows: all lie along no axis."""
+        self.looks(held, site)
         shape = held.shape or ()
         fixed = len(shape) > 2 and not any(map(dims.is_flexible, shape))
         if self.stale is not None or not fixed or not is_cache(held):

@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, read_rows, row_layouts, rows, shared_positions, vectors
+from auditor.torch import positions, progressions, read_rows, regions, row_layouts, rows, shared_positions, vectors
 from auditor.torch.keys import at_begin, in_one_place, is_length, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
@@ -61,6 +61,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if tensor.numbers and len(keys) == 1:
         made = vectors.taken(made, tensor, keys[0])
     made.base = tensor.base
+    if made.base is not None and not any(p.index is not None for p in parts):
+        made.region = regions.keyed(tensor, key)
     if made.base is None and all(p.index is None for p in parts):
         made.of = tensor
     if tensor.pick is not None and all(map(_is_new_axis_or_all, keys)):

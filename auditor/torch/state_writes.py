@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from auditor import dims
 from auditor.places import Site
-from auditor.torch import layer_slots, written_rows
+from auditor.torch import regions, written_rows
 from auditor.torch.keys import (
     covers,
     in_one_place,
@@ -19,8 +19,9 @@ from auditor.torch.keys import (
     unread_part,
     wraps_at,
 )
+from auditor.torch.layer_slots import Moment
 from auditor.torch.rows import has_rows
-from auditor.values import Const, Num, Seq, Storage, Tensor, Unknown, Value, as_dim, is_none
+from auditor.values import Const, Num, Region, Seq, Storage, Tensor, Unknown, Value, as_dim, is_none
 from auditor.values.tags import COPY, LATER, MOVED, ONE_PLACE, WRAPS, sites
 
 
@@ -32,7 +33,7 @@ class Write:
     would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
     written became what they are, `span` where as many as the query has stand, `capacity` how many there is room for,
-    `slot` the layer that they belong to, and `beside` what else the key says.
+    `region` the part of the state that is written, and `moment` when.
     """
 
     storage: Storage
@@ -47,8 +48,8 @@ class Write:
     made: tuple[Site, ...] = ()
     span: written_rows.Span | None = None
     capacity: dims.Dim | None = None
-    slot: dims.Dim | None = None
-    beside: str = ""
+    region: Region | None = None
+    moment: Moment | None = None
 
 
 def write_at(
@@ -62,6 +63,7 @@ def write_at(
     blended: str,
     symbolic: bool,
     slices: written_rows.Slices,
+    moment: Moment | None,
 ) -> Write:
     """A write of `value` to a view of a storage. `symbolic`: the query has any length, to which rows can be held.
 
@@ -90,10 +92,9 @@ def write_at(
     if placed and symbolic:
         narrow = "is written at one position, whatever the length of the query"
     made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
-    span, slot = written_rows.span(key, slices), layer_slots.slot(target, key) if part else None
-    beside = layer_slots.beside(target, key) if slot is not None else ""
-    room = written_rows.capacity(target, value)
-    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, slot, beside)
+    span, room = written_rows.span(key, slices), written_rows.capacity(target, value)
+    region = regions.keyed(target, key) if symbolic else None
+    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, region, moment)
 
 
 def _stays(key: Value | None, slices: written_rows.Slices) -> bool:

@@ -21,7 +21,8 @@ class Tensor(Value):
     `cuts` are the places that left one row of several; `tags` say what went into it (`argmax`, `wraps`, ...); `base`
     is the input, buffer or parameter that it is a view of; `data` is the number that all of it is, `numbers` are those
     of a short vector. `of` is the tensor that
-    this one is a view of, where that is none of those. `pick` is what it is beside a mask with a single one.
+    this one is a view of, where that is none of those. `pick` is what it is beside a mask with a single one, and
+    `region` the part of its `base` that it is (see `torch/regions.py`).
     """
 
     shape: tuple[Dim, ...] | None
@@ -34,6 +35,7 @@ class Tensor(Value):
     numbers: tuple[Value, ...] = field(default=(), kw_only=True, compare=False, repr=False)
     of: Tensor | None = field(default=None, kw_only=True, compare=False, repr=False)
     pick: Pick | None = field(default=None, kw_only=True, compare=False, repr=False)
+    region: Region | None = field(default=None, kw_only=True, compare=False, repr=False)
     born: int = field(default_factory=serial, kw_only=True, compare=False, repr=False)
 
     @property
@@ -65,6 +67,20 @@ class Pick:
     def seen(self) -> Pick | None:
         """What a view of the tensor is."""
         return self if self.what in ("numbers", "at", "rest") else None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a storage: the first place and the length along each of its axes, and which of them a view has.
+
+    `axes` are those of the view, in its order, None for one that was put in. Along the axes that are `numbered`, rows of
+    the query are taken by numbers that nobody knows. `member` is the number of the storage among those that one stands for.
+    """
+
+    extents: tuple[tuple[Dim, Dim], ...]
+    axes: tuple[int | None, ...]
+    numbered: tuple[int, ...] = ()
+    member: Dim | None = None
 
 
 @dataclass(slots=True, eq=False)

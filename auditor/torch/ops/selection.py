@@ -9,13 +9,13 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, read_rows, row_layouts, row_mixing, rows, shapes, vectors
+from auditor.torch import positions, progressions, read_rows, regions, row_layouts, row_mixing, rows, shapes, vectors
 from auditor.torch.keys import at_begin, in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, altered, number
+from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, altered, as_dim, number
 from auditor.values.tags import MOVED, ONE_PLACE, WRAPS
 
 
@@ -34,6 +34,7 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
     if made.base is not None and in_one_place(key):
         made = positions.first_of_all(tagged(made, ONE_PLACE), t, at_begin(key))
     start = size(args.get(2, "start") or NONE)
+    made.region = regions.taken(t, axis, start, length)
     made = progressions.cut(made, t, axis, start)
     if start is not None and read_rows.are_elsewhere(it, t, axis, start):
         made = tagged(made, MOVED)
@@ -56,6 +57,7 @@ def select(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("select() of an axis that is not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
     made = positions.taken(viewed(t, shapes.drop(t.shape, axis)), t, args.get(2, "index"))
+    made.region = regions.taken(t, axis, as_dim(args.get(2, "index") or NONE))
     if t.pick is not None and t.shape[axis] != 1:
         made = progressions.cut(made, t, axis, size(args.get(2, "index") or NONE), 0)
     if made.base is not None and wraps_at(args.get(2, "index")):
@@ -189,7 +191,9 @@ def unbind(it: Interpreter, args: Args, site: Site | None) -> Value:
     _counted(it, count, site, "unbind()")
     if dims.depends_on_query(count) and site is not None:
         part.cuts = (*part.cuts, site)
-    return Seq("tuple", [part] * count if isinstance(count, int) and count <= 64 else [Star((part,))])
+    if not isinstance(count, int) or count > 64:
+        return Seq("tuple", [Star((part,))])
+    return Seq("tuple", [altered(part, region=regions.taken(t, axis, n)) for n in range(count)])
 
 
 def _parts_of(t: Tensor, axis: int, lengths: Sequence[Dim], site: Site | None) -> list[Value]:

@@ -6,7 +6,7 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import row_layouts, row_masks, rows, shapes
+from auditor.torch import regions, row_layouts, row_masks, rows, shapes
 from auditor.torch.ops.conversions import view_of
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
@@ -74,7 +74,10 @@ def permute(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or order is None or not all(isinstance(o, int) for o in order):
         return unknown_tensor("a permutation that is not known", site, t)
     shape = t.shape
-    return viewed(t, tuple(shape[o] for o in order if isinstance(o, int)))
+    axes = [shapes.normal(o, len(shape)) for o in order if isinstance(o, int)]
+    made = viewed(t, tuple(shape[o] for o in axes))
+    made.region = regions.ordered(t, axes)
+    return made
 
 
 def transpose(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -83,9 +86,13 @@ def transpose(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or a is None or b is None:
         return unknown_tensor("a transposition that is not known", site, t)
     shape = list(t.shape)
+    axes = list(range(len(shape)))
     if len(shape) >= 2:
         shape[a], shape[b] = shape[b], shape[a]
-    return viewed(t, tuple(shape))
+        axes[a], axes[b] = axes[b], axes[a]
+    made = viewed(t, tuple(shape))
+    made.region = regions.ordered(t, axes)
+    return made
 
 
 def movedim(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -105,6 +112,7 @@ def unsqueeze(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("unsqueeze() of a tensor that is not known", site, t)
     axis = axis + len(t.shape) + 1 if axis < 0 else axis
     made = viewed(t, (*t.shape[:axis], 1, *t.shape[axis:]))
+    made.region = regions.widened(t, axis)
     made.data = t.data
     return made
 
@@ -122,7 +130,9 @@ def squeeze(it: Interpreter, args: Args, site: Site | None) -> Value:
     axis = shapes.normal(axis, len(t.shape))
     if dims.depends_on_query(t.shape[axis]):
         return t  # squeezing a dimension that is not 1 does nothing
-    return viewed(t, shapes.drop(t.shape, axis))
+    made = viewed(t, shapes.drop(t.shape, axis))
+    made.region = regions.dropped(t, axis)
+    return made
 
 
 def expand(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -149,6 +159,8 @@ def _spread(t: Tensor, shape: Shape) -> Tensor:
 def viewed(t: Tensor, shape: Shape) -> Tensor:
     made = result(shape, t)
     made.base, made.of = t.base, t if t.base is None else None
+    if t.base is not None:
+        made.region = regions.loose(t)
     if t.pick is not None:
         made.pick = t.pick.seen
     return made
