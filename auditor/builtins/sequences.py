@@ -97,7 +97,7 @@ def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
         index.below = bounds[0] if isinstance(bounds[0], (int, dims.Poly)) else None
     if not any(isinstance(b, dims.Poly) and dims.differs(b) for b in bounds):
         index.atom = dims.Atom(index.name, minimum=0, counted=True, below=index.below)
-    return Seq("list", [Star((index,))], places=here(site), flags=index.flags)
+    return Seq("list", [Star((index,), index.below)], places=here(site), flags=index.flags)
 
 
 def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -10,7 +10,8 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.places import Site
 from auditor.roles import role_by_name
-from auditor.torch import layer_slots, recurrences, regions, shapes, shared_positions, tracing, written_rows
+from auditor.torch import recurrences, shapes, shared_positions, tracing, written_rows
+from auditor.torch.accesses import Access, access
 from auditor.torch.keys import is_length
 from auditor.torch.positions import is_cache
 from auditor.torch.rows import root
@@ -73,7 +74,7 @@ class Events:
     copied: dict[str, Site] = field(default_factory=dict)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
     reading: set[int] = field(default_factory=set)
-    looked: list[layer_slots.Read] = field(default_factory=list)
+    looked: list[Access] = field(default_factory=list)
     _reads: int = 0
     _kept: dict[int, Storage] = field(default_factory=dict)
 
@@ -142,7 +143,7 @@ class Events:
             blended=blended,
             symbolic=self.symbolic,
             slices=slices,
-            moment=layer_slots.moment(self.run, self._reads) if self.run is not None else None,
+            access=self._access(target, key, site),
         )
         before = self.seen.get(target.base.tag)
         if before is not None and write.span is not None and dims.is_query(dims.sub(before[1], write.span.begin)):
@@ -223,14 +224,17 @@ class Events:
         """What this forward has written to the storages that a tensor is a part of, or comes out of."""
         return (w for w in self.writes if w.storage is t.base or w.storage.tag in t.tags)
 
+    def _access(self, t: Tensor, key: Value | None, site: Site) -> Access | None:
+        known = self.run is not None and self.symbolic
+        return access(self.run, t, key, site, self._reads, len(self.writes)) if known and self.run is not None else None
+
     def looks(self, held: Tensor, site: Site) -> None:
         """Note which rows of a cache something is computed from, as attention does."""
         if self.run is None or not self.symbolic:
             return
-        part = regions.region(held)
-        if part is not None and held.base is not None:
-            now = layer_slots.moment(self.run, self._reads)
-            self.looked.append(layer_slots.Read(held.base, site, part, now, len(self.writes)))
+        found = self._access(held, None, site)
+        if found is not None:
+            self.looked.append(found)
         if next(self.writes_to(held), None) is not None:
             self._reads += 1
             self.reading.update(n for n, _ in self.run.rounds.open)

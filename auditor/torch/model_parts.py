@@ -192,7 +192,8 @@ def _updated(it: Interpreter, cache: Value, like: Tensor, config: Unknown, site:
     before = len(it.events.writes)
     try:
         given = it.call(update, Args([cache, rows, rows, layer, more]), site)
-        if any(map(layer_slots.is_of_one_layer, it.events.writes[before:])):
+        written = (w.access for w in it.events.writes[before:])
+        if any(layer_slots.is_of_one_layer(a) for a in written if a is not None):
             following = it.rounds.begin(len(it.ways))
             it.call(update, Args([cache, rows, rows, layer, more]), site)  # so does the next layer
             it.rounds.end(following)

@@ -101,7 +101,9 @@ def _is_ellipsis(k: Value) -> bool:
 
 def _sliced(held: Region, axis: int, bounds: Seq) -> Region | None:
     start, stop, step = (None if is_none(b) else as_dim(b) for b in bounds.items)
-    if step not in (None, 1) or any(v is None and not is_none(b) for v, b in zip((start, stop), bounds.items[:2], strict=True)):
+    if step not in (None, 1) or any(
+        v is None and not is_none(b) for v, b in zip((start, stop), bounds.items[:2], strict=True)
+    ):
         return None
     if start in (None, 0) and stop is None:
         return held

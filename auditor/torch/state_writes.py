@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from auditor import dims
 from auditor.places import Site
-from auditor.torch import regions, written_rows
+from auditor.torch import written_rows
+from auditor.torch.accesses import Access
 from auditor.torch.keys import (
     covers,
     in_one_place,
@@ -19,9 +20,8 @@ from auditor.torch.keys import (
     unread_part,
     wraps_at,
 )
-from auditor.torch.layer_slots import Moment
 from auditor.torch.rows import has_rows
-from auditor.values import Const, Num, Region, Seq, Storage, Tensor, Unknown, Value, as_dim, is_none
+from auditor.values import Const, Num, Seq, Storage, Tensor, Unknown, Value, as_dim, is_none
 from auditor.values.tags import COPY, LATER, MOVED, ONE_PLACE, WRAPS, sites
 
 
@@ -33,7 +33,7 @@ class Write:
     would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
     written became what they are, `span` where as many as the query has stand, `capacity` how many there is room for,
-    `region` the part of the state that is written, and `moment` when.
+    `access` the part of the state that is written, and when.
     """
 
     storage: Storage
@@ -48,8 +48,7 @@ class Write:
     made: tuple[Site, ...] = ()
     span: written_rows.Span | None = None
     capacity: dims.Dim | None = None
-    region: Region | None = None
-    moment: Moment | None = None
+    access: Access | None = None
 
 
 def write_at(
@@ -63,7 +62,7 @@ def write_at(
     blended: str,
     symbolic: bool,
     slices: written_rows.Slices,
-    moment: Moment | None,
+    access: Access | None,
 ) -> Write:
     """A write of `value` to a view of a storage. `symbolic`: the query has any length, to which rows can be held.
 
@@ -93,8 +92,7 @@ def write_at(
         narrow = "is written at one position, whatever the length of the query"
     made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
     span, room = written_rows.span(key, slices), written_rows.capacity(target, value)
-    region = regions.keyed(target, key) if symbolic else None
-    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, region, moment)
+    return Write(base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, access)
 
 
 def _stays(key: Value | None, slices: written_rows.Slices) -> bool:

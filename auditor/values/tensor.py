@@ -71,10 +71,11 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of a storage: the first place and the length along each of its axes, and which of them a view has.
+    """A part of a storage: the first place and the length along each of its axes.
 
-    `axes` are those of the view, in its order, None for one that was put in. Along the axes that are `numbered`, rows of
-    the query are taken by numbers that nobody knows. `member` is the number of the storage among those that one stands for.
+    `axes` are those of them that a view has, in its order, None for one that was put in. Along the `numbered` ones,
+    rows of the query are taken by numbers that nobody knows. `member` is the number of a storage where one stands for
+    many.
     """
 
     extents: tuple[tuple[Dim, Dim], ...]
