@@ -19,7 +19,7 @@ from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import Write, unread_value, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
-from auditor.values.tags import BLENDED, COPY, FLIPPED, FROM, LEARNED, MIXED, MOVED
+from auditor.values.tags import BLENDED, CAST, COPY, FLIPPED, FROM, LEARNED, MIXED, MOVED
 
 if TYPE_CHECKING:
     from auditor.interpreter import Interpreter
@@ -111,11 +111,13 @@ class Events:
         self, target: Tensor, site: Site, key: Value | None, value: Value | None = None, unclear: str = ""
     ) -> None:
         """`target` (a view of a storage) is written in place, at `key` when it is an item assignment."""
+        if CAST in target.tags:
+            unclear = unclear or "is cast to another type before it is written, so that a copy may be what is written"
         base = target.base or self._storage(target)
         if base is None:
-            tags = root(target).tags
-            if COPY in tags:
-                self.copied.update({tag: site for tag in tags if tag.startswith(FROM)})
+            made = root(target)
+            known = {tag for tag in made.tags if tag.startswith(FROM)}
+            self.copied.update({tag: site for tag in known if COPY in made.tags or self._is_as(made, tag)})
             return
         if target.base is None:
             self.writes.append(Write(base, site, wraps=False, whole=True))
@@ -149,6 +151,11 @@ class Events:
         if before is not None and write.span is not None and dims.is_query(dims.sub(before[1], write.span.begin)):
             self.stale = self.stale or (before[0], _BEFORE)
         self.writes.append(write)
+
+    def _is_as(self, t: Tensor, tag: str) -> bool:
+        """Whether a tensor has the shape of a state, or of one layer of it, that was not written yet."""
+        held, shape = self.unwritten.get(tag), t.shape
+        return held is not None and shape is not None and len(shape) > 1 and shape in (held, held[1:])
 
     def settles(self, target: Tensor, value: Value | None, site: Site, whole: bool) -> None:
         """What is computed from a storage from now on, that has been written, says nothing of what it held before."""

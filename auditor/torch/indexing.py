@@ -265,6 +265,8 @@ def _is_elsewhere(it: Interpreter, tensor: Tensor, parts: Sequence[_Part]) -> bo
     if it.events is None or not it.events.writes:
         return False
     for p in parts:
+        if p.number is not None and read_rows.is_one(it, tensor, p.at, p.number):
+            return True
         if p.slice is not None:
             start, step = (as_dim(p.slice.items[n]) for n in (0, 2))
             if read_rows.are_elsewhere(it, tensor, p.at, start or 0, step if isinstance(step, int) else 1):

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from auditor import dims
 from auditor.dims import Atom
 from auditor.torch.accesses import LAYERS, Access, is_open, leaves, rounds_of, unknown
-from auditor.values import Region
 
 if TYPE_CHECKING:
     from auditor.torch.state_writes import Write
@@ -35,7 +34,7 @@ def twice(writes: Sequence[Write], reading: frozenset[int]) -> Write | None:
     """
     alike: dict[Any, list[tuple[Write, Access]]] = defaultdict(list)
     for w in writes:
-        if w.access is not None and not (w.whole and _is_all(w.access.region)):
+        if w.access is not None and not (w.whole and _is_all(w.access)):
             place = w.access.place
             alike[tuple(place) if all(type(d) is int for d in place) else None].append((w, w.access))
     for found in alike.values():
@@ -45,9 +44,10 @@ def twice(writes: Sequence[Write], reading: frozenset[int]) -> Write | None:
     return None
 
 
-def _is_all(region: Region) -> bool:
-    """Whether no index of an axis is chosen: the whole state is written, of which a part may be new."""
-    return region.member is None and all(begin == 0 and length != 1 for begin, length in region.extents)
+def _is_all(a: Access) -> bool:
+    """Whether the whole of a state is written, of which a part may be new."""
+    wholes = tuple((0, length) for length in a.storage.shape or ())
+    return a.region.member is None and a.region.extents == wholes
 
 
 def _meet(a: Access, b: Access, reading: frozenset[int]) -> bool:

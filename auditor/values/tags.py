@@ -61,6 +61,19 @@ class Begins(str):
         return made
 
 
+class Blocks(str):
+    """A tag of a cache whose rows were put into blocks: the lengths of the axes that have them now."""
+
+    __slots__ = ("lengths",)
+    lengths: tuple[Dim, ...]
+
+    @classmethod
+    def of(cls, lengths: tuple[Dim, ...]) -> Blocks:
+        made = cls(f"blocks:{lengths}")
+        made.lengths = lengths
+        return made
+
+
 # where the values come from
 
 FROM = "from:"
@@ -73,6 +86,8 @@ LEARNED = "learned"
 """Weights went into it."""
 COPY = "copy"
 """A copy of an input or a buffer."""
+CAST = "cast"
+"""A state as numbers of another type: it is read like the state, and what is written to it stays there."""
 JUDGED = "judged"
 """A comparison of what the model computes."""
 ARGMAX, TOPK = "argmax", "topk"
@@ -158,7 +173,7 @@ LATER = "later-rows"
 RENEWED, ANEW = "renewed", "anew-"
 """Computed from all of a state, so that none of its numbers stays; the other, with its tag behind it, says of which."""
 
-OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, BEHIND, JUDGED, LATER} | STANDING
+OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, CAST, BEHIND, JUDGED, LATER} | STANDING
 """Said of one tensor, not of what is computed from it and others."""
 OF_ALL = frozenset({MASK, WIDE, TURNED})
 """Said of what is computed from nothing but such tensors and numbers."""

@@ -36,7 +36,8 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
     start = size(args.get(2, "start") or NONE)
     made.region = regions.taken(t, axis, start, length)
     made = progressions.cut(made, t, axis, start)
-    if start is not None and read_rows.are_elsewhere(it, t, axis, start):
+    one = length == 1 and read_rows.is_one(it, t, axis, args.get(2, "start"))
+    if one or (start is not None and read_rows.are_elsewhere(it, t, axis, start)):
         made = tagged(made, MOVED)
     if it.events is not None and site is not None:
         it.events.reads(t, args.get(2, "start"), length, site)
@@ -62,6 +63,8 @@ def select(it: Interpreter, args: Args, site: Site | None) -> Value:
         made = progressions.cut(made, t, axis, size(args.get(2, "index") or NONE), 0)
     if made.base is not None and wraps_at(args.get(2, "index")):
         made = tagged(made, WRAPS)
+    if read_rows.is_one(it, t, axis, args.get(2, "index")):
+        made = tagged(made, MOVED)
     if t.numbers:
         made = vectors.taken(made, t, args.get(2, "index") or NONE)
     if dims.depends_on_query(t.shape[axis]) and site is not None:

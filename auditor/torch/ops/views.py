@@ -6,7 +6,7 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import regions, row_layouts, row_masks, rows, shapes
+from auditor.torch import read_rows, regions, row_layouts, row_masks, rows, shapes
 from auditor.torch.ops.conversions import view_of
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
@@ -31,7 +31,7 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     baked = done.fits is False or any(isinstance(d, dims.Poly) and d.traced for d in target)
     if baked and site is not None and it.events is not None:
         it.events.baked.append((site, f"reshape of {shapes.text(t.shape)} to {shapes.text(tuple(target))}"))
-    made = row_layouts.reshaped(viewed(t, done.shape), t, site)
+    made = read_rows.in_blocks(it, row_layouts.reshaped(viewed(t, done.shape), t, site), t)
     return tagged(made, ONE_ROW) if done.one_row else made
 
 
@@ -39,7 +39,7 @@ def view_as(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, other = first(args), args.get(1, "other")
     if not isinstance(other, Tensor) or other.shape is None or t.shape is None:
         return expand(it, args, site)
-    return row_layouts.reshaped(viewed(t, other.shape), t, site)
+    return read_rows.in_blocks(it, row_layouts.reshaped(viewed(t, other.shape), t, site), t)
 
 
 def _is_data(t: Tensor) -> bool:
@@ -65,7 +65,8 @@ def unflatten(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("unflatten() with sizes that are not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
     part = shapes.reshape((t.shape[axis],), target).shape
-    return row_layouts.reshaped(viewed(t, (*t.shape[:axis], *part, *t.shape[axis + 1 :])), t, site)
+    made = row_layouts.reshaped(viewed(t, (*t.shape[:axis], *part, *t.shape[axis + 1 :])), t, site)
+    return read_rows.in_blocks(it, made, t)
 
 
 def permute(it: Interpreter, args: Args, site: Site | None) -> Value:
