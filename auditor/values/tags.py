@@ -86,6 +86,8 @@ LEARNED = "learned"
 """Weights went into it."""
 COPY = "copy"
 """A copy of an input or a buffer."""
+ZERO = "zero"
+"""All 0: a product with the number 0, or a difference of equal numbers."""
 CAST = "cast"
 """A state as numbers of another type: it is read like the state, and what is written to it stays there."""
 JUDGED = "judged"
@@ -173,7 +175,7 @@ LATER = "later-rows"
 RENEWED, ANEW = "renewed", "anew-"
 """Computed from all of a state, so that none of its numbers stays; the other, with its tag behind it, says of which."""
 
-OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, CAST, BEHIND, JUDGED, LATER} | STANDING
+OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, CAST, ZERO, BEHIND, JUDGED, LATER} | STANDING
 """Said of one tensor, not of what is computed from it and others."""
 OF_ALL = frozenset({MASK, WIDE, TURNED})
 """Said of what is computed from nothing but such tensors and numbers."""

@@ -54,7 +54,8 @@ class Pick:
 
     `numbers` from `begin` on, each `step` more than the one before (see `torch/progressions.py`; None: in no order);
     `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is `kept` by `rest`; what is `new`
-    by `at`; and the sum of both, `placed`. `mask` tells masks apart.
+    by `at`; and the sum of both, `placed`. A `copy` has the numbers of all that have the same `mask`, which tells masks
+    apart as well.
     """
 
     what: str

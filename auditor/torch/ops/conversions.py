@@ -7,7 +7,7 @@ from auditor.places import Site
 from auditor.torch import placing
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, unknown_tensor
-from auditor.values import NONE, Args, External, Tensor, Value, altered, serial
+from auditor.values import NONE, Args, External, Pick, Tensor, Value, altered, serial
 from auditor.values.tags import CAST, CHOSEN, COPY
 
 
@@ -44,6 +44,8 @@ _TYPES = ("float", "bfloat", "half", "double", "int", "uint", "long", "short", "
 def _copy(t: Tensor) -> Tensor:
     """The same numbers in memory of their own: what is written there leaves the input or buffer as it was."""
     tags = t.tags | {t.base.tag, COPY} if t.base is not None and t.base.role in ("input", "buffer") else t.tags
+    if t.pick is None:
+        t.pick = Pick("copy", serial())
     return altered(t, base=None, of=None, tags=tags, born=serial())
 
 
