@@ -5,15 +5,25 @@ Causal models give logits for all rows unless told otherwise.
 
 from __future__ import annotations
 
+import re
+
 from auditor import dims
 from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
-from auditor.torch import attention_class, model_parts, own_attention, own_functions, rows, shared_positions
+from auditor.torch import (
+    attention_class,
+    model_families,
+    model_parts,
+    own_attention,
+    own_functions,
+    rows,
+    shared_positions,
+)
 from auditor.torch.masks import hides_nothing
 from auditor.torch.modules import MODULE, walk
-from auditor.torch.pretrained import GENERATES, OWN, chosen, config, other_states, registered
+from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
 from auditor.values import (
     FALSE,
@@ -54,17 +64,42 @@ def _given(it: Interpreter, args: Args, site: Site | None) -> Unknown:
 
 def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
     cfg = _given(it, args, site)
-    named = args.pos[0].name.rpartition(".")[2].partition("For")[0] if isinstance(args.pos[0], NativeClass) else ""
-    made = cfg.name.partition("Config")[0]  # `AutoModelForCausalLM.from_config(JambaConfig())`
-    families = (text_of(cfg.child(".model_type")) or named, made)
-    other = next((o for o in (other_states(f, site) for f in families) if o is not None), None)
+    families = _families(args, cfg)
+    checkpoint = _checkpoint(args) if not families else ""
+    known = [model_families.other_states(f, site) for f in families]
+    other = next(filter(None, (*known, model_families.of_checkpoint(checkpoint, site))), None)
     if other is not None:
         return other
     obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)
-    obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
+    base = obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
+    unlisted = [model_families.not_listed(f, site) for f in families]
+    doubt = next(filter(None, (*unlisted, model_families.checkpoint_not_listed(checkpoint, site))), None)
+    if doubt is not None:
+        base.attrs[_DOUBT] = doubt
     vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
     obj.attrs["lm_head"] = model_parts.usual(it, "Linear", in_features=hidden, out_features=vocab)
     return obj
+
+
+_DOUBT = "(what it keeps)"
+
+
+def _families(args: Args, cfg: Unknown) -> list[str]:
+    """The families that a model is of, by its configuration and its class."""
+    cls = args.pos[0]
+    named = _HEADS.split(cls.name.rpartition(".")[2])[0] if isinstance(cls, NativeClass) else ""
+    told = text_of(cfg.child(".model_type")) or ("" if named.startswith("Auto") else named)
+    made = cfg.name.partition("Config")  # `AutoModelForCausalLM.from_config(JambaConfig())`
+    return [f for f in (told, made[0] if made[1] else "") if f]
+
+
+_HEADS = re.compile("For|LMHead|Model$")
+
+
+def _checkpoint(args: Args) -> str:
+    """The name of the checkpoint that a model is loaded from; empty where it is not known."""
+    given = args.get(1, "pretrained_model_name_or_path")
+    return text_of(given) or "" if given is not None else ""
 
 
 def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -72,6 +107,13 @@ def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
     if args.more is not None or args.kw.get("trust_remote_code", FALSE) != FALSE:
         return Unknown("the code of the model comes with its checkpoint", places=here(site))
     cfg = _given(it, args, site)
+    families = _families(args, cfg)
+    known = [model_families.other_states(f, site) for f in families]
+    other = next(
+        filter(None, (*known, None if families else model_families.of_checkpoint(_checkpoint(args), site))), None
+    )
+    if other is not None:
+        return other
     return Instance(BASE, {"config": cfg}, places=cfg.places)
 
 
@@ -95,6 +137,9 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
     cfg = obj.attrs["config"]
     assert isinstance(cfg, Unknown)
     cause = model_parts.replaced(it, hidden, cfg, site)
+    doubt = obj.attrs.get(_DOUBT)
+    if isinstance(doubt, Unknown) and is_given(args.kw.get("past_key_values")):
+        cause = cause or doubt
     if cause is not None:
         return _output({"last_hidden_state": unknown_tensor("the model", site, cause)})
     own = own_attention.run(it, hidden, cfg, args, site)
