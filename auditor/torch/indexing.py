@@ -43,7 +43,7 @@ class _Part:
 def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:
     """The tensor that `tensor[key]` is. A slice or integer that leaves one row of several is recorded as a cut."""
     if tensor.shape is None:
-        return altered(tensor, places=tensor.places or (site,))
+        return altered(tensor, places=tensor.places or (site,), region=None)
     keys = list(key.items) if isinstance(key, Seq) and key.kind == "tuple" else [key]
     if any(isinstance(k, Union) for k in keys):
         n = next(i for i, k in enumerate(keys) if isinstance(k, Union))

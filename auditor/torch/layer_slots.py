@@ -28,7 +28,7 @@ _MOST = 2
 
 
 def twice(writes: Sequence[Write], reading: frozenset[int]) -> Write | None:
-    """A write, of all to one state, to rows that another layer or statement writes as well.
+    """A write, of these to states of one name, to rows that another layer or statement writes as well.
 
     `reading` are the rounds of loops in which attention has seen a state that was written.
     """
@@ -36,7 +36,8 @@ def twice(writes: Sequence[Write], reading: frozenset[int]) -> Write | None:
     for w in writes:
         if w.access is not None and not (w.whole and _is_all(w.access)):
             place = w.access.place
-            alike[tuple(place) if all(type(d) is int for d in place) else None].append((w, w.access))
+            key = tuple(place) if all(type(d) is int for d in place) else None
+            alike[id(w.storage), key].append((w, w.access))
     for found in alike.values():
         for n, (write, b) in enumerate(found):
             if any(_meet(a, b, reading) for _, a in found[: n + 1]):
@@ -65,6 +66,8 @@ def is_of_one_layer(a: Access) -> bool:
     """Whether an access is to a layer at a fixed number; a state that each layer has for itself is not meant."""
     if isinstance(a.region.member, int):
         return True
+    if a.storage.each:
+        return False
     begin, length = a.region.extents[0]
     return isinstance(begin, int) and length == 1 and (a.storage.shape or (1,))[0] != 1
 
@@ -90,6 +93,8 @@ def _collide(a: Access, b: Access, reading: frozenset[int]) -> bool:
     """Whether two rounds write the same rows, however many layers there are."""
     counters = a.counters
     if not counters or counters != b.counters or len(counters) > _MOST:
+        return False
+    if a.storage.each and a.region.member is None:
         return False
     if not all(one.rounds and one.rounds[-1] in reading for one in (a, b)):
         return False

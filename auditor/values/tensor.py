@@ -89,13 +89,15 @@ class Region:
 class Storage:
     """The memory of an input, buffer or parameter: what an in-place write reaches.
 
-    What is computed from a `watched` one carries its tag.
+    What is computed from a `watched` one carries its tag. `each`: a round of a loop of unknown length has made it, so
+    that it stands for one of each round.
     """
 
     name: str
     role: str = ""  # input | buffer | parameter | attribute (a tensor that is no buffer)
     watched: bool = False
     shape: tuple[Dim, ...] | None = None
+    each: bool = False
 
     @property
     def tag(self) -> str:

@@ -204,3 +204,72 @@ def test_layers_that_find_a_cache_by_its_name(tmp_path: Path, number: str, layer
     assert (judged_with(tmp_path, model, layers, export) is Verdict.ELIGIBLE) is (
         number in ("i", "cfg.num_layers - 1 - i")
     )
+
+
+LAYERED = """\
+import coremltools as ct
+import torch
+from torch import nn
+
+HEADS, LAYERS, CONTEXT, HEAD = 4, 24, 512, 16
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv = nn.Linear(64, 3 * 64)
+        self.register_buffer("kv_cache", torch.zeros(2, 1, HEADS, CONTEXT, HEAD))
+
+    def forward(self, x, mask, kv_cache):
+        b, s, _ = x.shape
+        q, k, v = self.qkv(x).view(b, s, 3, HEADS, HEAD).permute(2, 0, 3, 1, 4)
+        end = mask.shape[-1]
+        kv_cache[0, :, :, end - s : end] = k
+        kv_cache[1, :, :, end - s : end] = v
+        y = nn.functional.scaled_dot_product_attention(q, kv_cache[0, :, :, :end], kv_cache[1, :, :, :end], mask)
+        return x + y.transpose(1, 2).reshape(b, s, 64)
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(128, 64)
+        self.layers = nn.ModuleList([Layer() for _ in range(LAYERS)])
+        self.head = nn.Linear(64, 128)
+
+    def forward(self, input_ids, mask):
+        x = self.embed(input_ids)
+        caches = [layer.kv_cache for layer in self.layers]
+        for i, layer in enumerate(self.layers):
+            x = layer(x, mask, caches[i])
+        return self.head(x)
+
+
+traced = torch.jit.trace(Decoder().eval(), (torch.zeros(1, 4, dtype=torch.int32), torch.zeros(1, 1, 4, 8)))
+rows, shape = ct.RangeDim(1, 64), (2, 1, HEADS, CONTEXT, HEAD)
+ct.convert(
+    traced,
+    inputs=[ct.TensorType("input_ids", (1, rows)), ct.TensorType("mask", (1, 1, rows, ct.RangeDim(1, CONTEXT)))],
+    outputs=[ct.TensorType("logits")],
+    states=[ct.StateType(ct.TensorType(shape=shape), name=f"layers.{i}.kv_cache") for i in range(LAYERS)],
+).save("m.mlpackage")
+"""
+COUNTED = "LAYERS, CONTEXT, HEAD = 4, 24"
+
+
+@pytest.mark.parametrize("layers", ["24", "2"])
+@pytest.mark.parametrize("number", ["i", "LAYERS - 1 - i", "i // 2", "max(i - 1, 0)"])
+def test_layers_that_find_a_cache_in_a_list(tmp_path: Path, number: str, layers: str) -> None:
+    text = mutate(LAYERED, (COUNTED, COUNTED.replace("24", layers)), ("caches[i]", f"caches[{number}]"))
+    verdict = judge(graph_of(scan_text(tmp_path, {"export.py": text})).facts).verdict
+    assert (verdict is Verdict.ELIGIBLE) is (number in ("i", "LAYERS - 1 - i"))
+
+
+@pytest.mark.parametrize("layers", ["24", "2"])
+def test_a_cache_that_a_layer_has_for_itself(tmp_path: Path, layers: str) -> None:
+    text = mutate(
+        LAYERED,
+        (COUNTED, COUNTED.replace("24", layers)),
+        ("x = layer(x, mask, caches[i])", "x = layer(x, mask, layer.kv_cache)"),
+    )
+    assert judge(graph_of(scan_text(tmp_path, {"export.py": text})).facts).verdict is Verdict.ELIGIBLE

@@ -164,7 +164,7 @@ def split(it: Interpreter, args: Args, site: Site | None) -> Value:
     count = dims.exact_div(t.shape[axis], each)
     _counted(it, dims.floordiv(t.shape[axis], each), site, "split()")
     if isinstance(count, int) and count <= 64:
-        return Seq("tuple", [_part(t, axis, each, site)] * count)
+        return _equal_parts(t, axis, each, count, site)
     if isinstance(each, int) and isinstance(t.shape[axis], int):
         whole = t.shape[axis]
         assert isinstance(whole, int)
@@ -179,8 +179,7 @@ def chunk(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or count is None or axis is None:
         return _unknown_parts(t, Seq("tuple", [NONE] * (count or 0)), site)
     axis = shapes.normal(axis, len(t.shape))
-    each = dims.floordiv(t.shape[axis], count)
-    return Seq("tuple", [_part(t, axis, each, site)] * count)
+    return _equal_parts(t, axis, dims.floordiv(t.shape[axis], count), count, site)
 
 
 @vectors.apart
@@ -195,6 +194,7 @@ def unbind(it: Interpreter, args: Args, site: Site | None) -> Value:
     if dims.depends_on_query(count) and site is not None:
         part.cuts = (*part.cuts, site)
     if not isinstance(count, int) or count > 64:
+        part.region = None
         return Seq("tuple", [Star((part,))])
     return Seq("tuple", [altered(part, region=regions.taken(t, axis, n)) for n in range(count)])
 
@@ -203,14 +203,25 @@ def _parts_of(t: Tensor, axis: int, lengths: Sequence[Dim], site: Site | None) -
     parts: list[Value] = []
     begin: Dim = 0
     for length in lengths:
-        parts.append(progressions.cut(_part(t, axis, length, site), t, axis, begin))
+        part = progressions.cut(_part(t, axis, length, site), t, axis, begin)
+        part.region = regions.taken(t, axis, begin, length)
+        parts.append(part)
         begin = dims.add(begin, length)
     return parts
+
+
+def _equal_parts(t: Tensor, axis: int, each: Dim, count: int, site: Site | None) -> Seq:
+    part = _part(t, axis, each, site)
+    if part.base is None:
+        return Seq("tuple", [part] * count)
+    begins = [dims.mul(each, n) for n in range(count)]
+    return Seq("tuple", [altered(part, region=regions.taken(t, axis, b, each)) for b in begins])
 
 
 def _part(t: Tensor, axis: int, length: Dim, site: Site | None) -> Tensor:
     assert t.shape is not None
     made = viewed(t, shapes.replace(t.shape, axis, length))
+    made.region = None
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
         made.cuts = (*made.cuts, site)
     return made
