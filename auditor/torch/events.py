@@ -43,9 +43,11 @@ class Events:
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
     may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
     has computed anew from what they held, `copied` those by their tags of which it has written a copy. `seen` says by
-    tag where attention has seen a cache that was not written yet, and how many rows of it. `reading` are the rounds of
-    loops of unknown length of the `run` in which attention has seen a cache that was written,
-    `looked` what it has seen of which.
+    tag where attention has seen a cache that was not written yet, and how many rows of it; `joined` up to where rows of
+    such a one were put before those of the query, and where.
+
+    `looked` is what attention has seen of which state in the `run`, `reading` the rounds of loops of unknown length in
+    which that state was written before.
     """
 
     run: Interpreter | None = None
@@ -73,6 +75,7 @@ class Events:
     seen: dict[str, tuple[Site, Dim]] = field(default_factory=dict)
     copied: dict[str, Site] = field(default_factory=dict)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
+    joined: list[tuple[Storage, Dim, Site]] = field(default_factory=list)
     reading: set[int] = field(default_factory=set)
     looked: list[Access] = field(default_factory=list)
     _reads: int = 0
@@ -150,6 +153,9 @@ class Events:
         before = self.seen.get(target.base.tag)
         if before is not None and write.span is not None and dims.is_query(dims.sub(before[1], write.span.begin)):
             self.stale = self.stale or (before[0], _BEFORE)
+        for storage, end, joined in self.joined if write.span is not None else ():
+            if storage is base and write.span is not None and write.span.begins_before(end):
+                self.stale = self.stale or (joined, _TWICE)
         self.writes.append(write)
 
     def _is_as(self, t: Tensor, tag: str) -> bool:
@@ -279,6 +285,7 @@ class Events:
 
 _AS_MANY = "attention sees as many rows of a cache in every call: some that nothing or a draft was written to"
 _BEFORE = "attention sees rows of a cache before those of the query are written to them"
+_TWICE = "rows of a cache are joined with those of the query, some of which are written to the same places"
 _OTHERS = "attention without a mask sees other rows of a cache than those up to the last of the query"
 _ELSEWHERE = "attention sees the rows of a cache in other places than they were written to"
 

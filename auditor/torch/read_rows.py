@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from auditor import dims
 from auditor.dims import Dim, Poly
 from auditor.interpreter import Interpreter
+from auditor.places import Site
 from auditor.torch import progressions, regions
 from auditor.torch.positions import is_cache
 from auditor.torch.shapes import Shape
@@ -89,15 +90,20 @@ def over_blocks(t: Tensor, axes: Collection[int]) -> bool:
     return bool(lengths) and any((t.shape or ())[n] in lengths for n in axes if n < len(t.shape or ()))
 
 
-def overlap(it: Interpreter, parts: Sequence[Tensor], axis: int) -> bool:
-    """Whether rows of a cache are joined with those of the query, some of which it has already."""
+def overlap(it: Interpreter, parts: Sequence[Tensor], axis: int, site: Site) -> bool:
+    """Whether rows of a cache are joined with those of the query, some of which it has already.
+
+    Where the cache is written later, the events tell.
+    """
     head = parts[0]
     held = regions.region(head)
     at = held.axes[axis] if held is not None and axis < len(held.axes) else None
     if held is None or at is None or len(parts) < 2 or not _are_new(parts[1], axis):
         return False
-    behind = [dims.sub(dims.add(*held.extents[at]), span.begin) for span in _spans(it, head)]
-    return any(d > 0 if isinstance(d, int) else dims.is_query(d) for d in behind)
+    end, spans = dims.add(*held.extents[at]), list(_spans(it, head))
+    if not spans and it.events is not None and head.base is not None:
+        it.events.joined.append((head.base, end, site))
+    return any(span.begins_before(end) for span in spans)
 
 
 def _are_new(t: Tensor, axis: int) -> bool:

@@ -299,11 +299,12 @@ ATTENTION = "        y = F.scaled_dot_product_attention(q, keys, values, attn_ma
 def test_a_cache_that_is_seen_before_it_is_written(tmp_path: Path) -> None:
     late = ((KEYS_WRITTEN, ""), (VALUES_WRITTEN, ""), (ATTENTION, ATTENTION + KEYS_WRITTEN + VALUES_WRITTEN))
     _check(tmp_path / "late", mutate(MODEL, *late), harmless=False)
-    joined = tuple(
-        (line, f"        {name} = torch.cat([{name[0]}_cache[self.idx, :, :, :start], {name[0]}], dim=2)\n")
-        for line, name in ((KEYS, "keys"), (VALUES, "values"))
-    )
-    _check(tmp_path / "joined", mutate(MODEL, *late, *joined), harmless=True)
+    for end in ("start", "start + 1", "start + s"):
+        joined = tuple(
+            (line, f"        {name} = torch.cat([{name[0]}_cache[self.idx, :, :, :{end}], {name[0]}], dim=2)\n")
+            for line, name in ((KEYS, "keys"), (VALUES, "values"))
+        )
+        _check(tmp_path / end, mutate(MODEL, *late, *joined), harmless=end == "start")
 
 
 def test_rows_that_are_written_one_too_early(tmp_path: Path) -> None:

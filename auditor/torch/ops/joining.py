@@ -61,7 +61,7 @@ def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], 
     made = result(shapes.broadcast([shapes.replace(s, axis, total) for s in given]), *tensors)
     made.tags = made.tags | _moved(tensors, axis, made.shape)
     first = len(tensors) > 1 and dims.is_query(lengths[0]) and _new_first(lengths, tensors)
-    if first or read_rows.overlap(it, tensors, axis):
+    if first or read_rows.overlap(it, tensors, axis, site):
         made.tags = made.tags | {MOVED}
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, tensors, site)
