@@ -50,8 +50,8 @@ class Access:
 
     @property
     def counters(self) -> frozenset[Atom]:
-        """The symbols of rounds that go into the place."""
-        return frozenset(a for a in leaves(self.place) if a.counted)
+        """The symbols of rounds that go into the place, or into the conditions on the way there."""
+        return frozenset(a for a in leaves((*self.place, *_asked(self))) if a.counted)
 
     @property
     def rows(self) -> tuple[tuple[Dim, Dim], ...]:
