@@ -79,6 +79,7 @@ class Events:
     reading: set[int] = field(default_factory=set)
     looked: list[Access] = field(default_factory=list)
     _reads: int = 0
+    _written: set[str] = field(default_factory=set)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
     @property
@@ -157,6 +158,7 @@ class Events:
             if storage is base and write.span is not None and write.span.begins_before(end):
                 self.stale = self.stale or (joined, _TWICE)
         self.writes.append(write)
+        self._written.add(base.tag)
 
     def _is_as(self, t: Tensor, tag: str) -> bool:
         """Whether a tensor has the shape of a state, or of one layer of it, that was not written yet."""
@@ -248,7 +250,8 @@ class Events:
         found = self._access(held, None, site)
         if found is not None:
             self.looked.append(found)
-        if next(self.writes_to(held), None) is not None:
+        written = self._written
+        if (held.base is not None and held.base.tag in written) or not written.isdisjoint(held.tags):
             self._reads += 1
             self.reading.update(n for n, _ in self.run.rounds.open)
 

@@ -61,7 +61,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if tensor.numbers and len(keys) == 1:
         made = vectors.taken(made, tensor, keys[0])
     made.base = tensor.base
-    if made.base is not None and not any(p.index is not None for p in parts):
+    if made.base is not None and made.base.role != "parameter" and not any(p.index is not None for p in parts):
         made.region = regions.keyed(tensor, key)
     if made.base is None and all(p.index is None for p in parts):
         made.of = tensor

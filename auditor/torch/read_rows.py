@@ -66,13 +66,15 @@ def take_in(it: Interpreter, values: Sequence[Value], shape: Sequence[Dim]) -> b
 
 def in_blocks(it: Interpreter, made: Tensor, t: Tensor) -> Tensor:
     """Mark `made`, which is `t` in another shape, when the rows of a cache lie along several of its axes."""
-    if it.events is None or not it.events.writes or t.shape is None or made.shape is None or not is_cache(t):
+    source, target = t.shape, made.shape
+    if it.events is None or not it.events.writes or source is None or target is None or len(source) < 3:
         return made
-    rooms = it.events.rooms(t)
-    for axis, length in enumerate(t.shape[:-1]):
-        split = length != 1 and all(dims.exact_div(d, length) is None for d in made.shape)
-        if split and (has_rows(it, t, axis) or (length in rooms and t.shape.count(length) == 1)):
-            made.tags = made.tags | {Blocks.of(_parts_of(t.shape, axis, made.shape))}
+    gone = [n for n, d in enumerate(source[:-1]) if d != 1 and d not in target]
+    split = [n for n in gone if all(dims.exact_div(d, source[n]) is None for d in target)]
+    rooms = it.events.rooms(t) if split and is_cache(t) else ()
+    for axis in split if rooms else ():
+        if has_rows(it, t, axis) or (source[axis] in rooms and source.count(source[axis]) == 1):
+            made.tags = made.tags | {Blocks.of(_parts_of(source, axis, target))}
     return made
 
 

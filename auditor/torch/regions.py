@@ -17,10 +17,11 @@ from auditor.values import Const, Num, Region, Seq, Tensor, Unknown, Value, alte
 
 
 def region(t: Tensor) -> Region | None:
-    """The part of its storage that a tensor is; None where it was not followed."""
-    if t.region is not None or t.base is None or t.base.shape is None or t.shape != t.base.shape:
+    """The part of its storage that a tensor is; None where it was not followed; weights are no state."""
+    base = t.base
+    if t.region is not None or base is None or base.role == "parameter" or base.shape is None or t.shape != base.shape:
         return t.region
-    whole: list[tuple[Dim, Dim]] = [(0, length) for length in t.base.shape]
+    whole: list[tuple[Dim, Dim]] = [(0, length) for length in base.shape]
     return Region(tuple(whole), tuple(range(len(whole))))
 
 
@@ -100,6 +101,8 @@ def _is_ellipsis(k: Value) -> bool:
 
 
 def _sliced(held: Region, axis: int, bounds: Seq) -> Region | None:
+    if all(map(is_none, bounds.items)):
+        return held
     start, stop, step = (None if is_none(b) else as_dim(b) for b in bounds.items)
     if step not in (None, 1) or any(
         v is None and not is_none(b) for v, b in zip((start, stop), bounds.items[:2], strict=True)
@@ -120,12 +123,14 @@ def _cut(held: Region, axis: int, begin: Dim, length: Dim) -> Region | None:
     if at is None:
         return held
     first, whole = held.extents[at]
-    begin = dims.add(whole, begin) if dims.less(begin, 0) else begin
-    return replace(held, extents=(*held.extents[:at], (dims.add(first, begin), length), *held.extents[at + 1 :]))
+    if begin != 0 and dims.less(begin, 0):
+        begin = dims.add(whole, begin)
+    extents = (*held.extents[:at], (dims.add(first, begin) if first else begin, length), *held.extents[at + 1 :])
+    return Region(extents, held.axes, held.numbered, held.member)
 
 
 def _without(held: Region, axis: int) -> Region:
-    return replace(held, axes=(*held.axes[:axis], *held.axes[axis + 1 :]))
+    return Region(held.extents, (*held.axes[:axis], *held.axes[axis + 1 :]), held.numbered, held.member)
 
 
 def _at_numbers(held: Region, axis: int, index: Tensor) -> Region | None:
