@@ -82,6 +82,9 @@ def _slice(it: Interpreter, args: Args, site: Site | None) -> Value:
 MAX_RANGE = 12
 """A longer range counts as one of unknown length: layers are alike; one that is not shows as a branch on its index."""
 
+MAX_COUNT = 4096
+"""Of a list with more items, how many they are is not followed."""
+
 
 def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
     bounds = [as_dim(traced_constant(it, a, site, "range()") or a) for a in args.pos]
@@ -97,7 +100,8 @@ def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
         index.below = bounds[0] if isinstance(bounds[0], (int, dims.Poly)) else None
     if not any(isinstance(b, dims.Poly) and dims.differs(b) for b in bounds):
         index.atom = dims.Atom(index.name, minimum=0, counted=True, below=index.below)
-    return Seq("list", [Star((index,), index.below)], places=here(site), flags=index.flags)
+    count = None if isinstance(index.below, int) and index.below > MAX_COUNT else index.below
+    return Seq("list", [Star((index,), count)], places=here(site), flags=index.flags)
 
 
 def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
