@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from auditor.places import Site, here
-from auditor.values import Unknown
+from auditor.values import Args, NativeClass, Unknown, text_of
 
 _KEEP_MORE = """
 bamba falconh1 falconmamba granitemoehybrid hymba jamba kimilinear lfm2 lfm2moe lfm2vl mamba mamba2 minimax minimaxm1
@@ -47,38 +48,42 @@ _SIZE = re.compile(r"(?:^|[^a-z0-9])\d+(?:[._]\d+)?[bm](?:$|[^a-z0-9])")
 """A number of parameters in the name of a checkpoint: it is one that is published under the name of its family."""
 
 
-def other_states(family: str, site: Site | None) -> Unknown | None:
-    """Why nothing is known of a model of this family, by its `model_type` or the beginning of its class names."""
-    return _keeps_more(family, site) if _plain(family) in _HYBRID else None
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What a call says of the family of the model that it makes: names of families, else that of a checkpoint."""
+
+    names: tuple[str, ...]
+    checkpoint: str = ""
+
+    def keeps_more(self, site: Site | None) -> Unknown | None:
+        """Why nothing is known of a model of this family: it keeps other states."""
+        said = [n for n in self.names if _plain(n) in _HYBRID]
+        said += [found.group() for found in [_HYBRID_NAMES.search(_last(self.checkpoint))] if found is not None]
+        what = "a Hugging Face model of the family `{}` keeps other states than keys and values"
+        return Unknown(what.format(said[0]), "from_pretrained", places=here(site)) if said else None
+
+    def is_unlisted(self, site: Site | None) -> Unknown | None:
+        """Why it is not known what it keeps; a checkpoint that says no family (a path, say) is passed over."""
+        said = [n for n in self.names if _plain(n) not in _ATTENTION]
+        last = _last(self.checkpoint)
+        if "*" not in last and _SIZE.search(last) and not _ATTENTION_NAMES.search(last):
+            said.append(self.checkpoint)
+        what = "whether a Hugging Face model like `{}` keeps nothing but keys and values is not known"
+        return Unknown(what.format(said[0]), "from_pretrained", places=here(site)) if said else None
 
 
-def of_checkpoint(name: str, site: Site | None) -> Unknown | None:
-    """The same for the family that the name of a checkpoint says."""
-    found = _HYBRID_NAMES.search(_last(name))
-    return _keeps_more(found.group(), site) if found else None
+def told(args: Args, config: Unknown) -> Family:
+    """The family that a model is of, by its configuration, its class and the name of its checkpoint."""
+    cls = args.pos[0]
+    named = _HEADS.split(cls.name.rpartition(".")[2])[0] if isinstance(cls, NativeClass) else ""
+    kind = text_of(config.child(".model_type")) or ("" if named.startswith("Auto") else named)
+    made = config.name.partition("Config")  # `AutoModelForCausalLM.from_config(JambaConfig())`
+    names = tuple(filter(None, (kind, made[0] if made[1] else "")))
+    given = args.get(1, "pretrained_model_name_or_path")
+    return Family(names) if names or given is None else Family((), text_of(given) or "")
 
 
-def not_listed(family: str, site: Site | None) -> Unknown | None:
-    """Why it is not known what a model of this family keeps; None for those that keep keys and values."""
-    listed = not family or _plain(family) in _ATTENTION
-    return None if listed else _unlisted(family, site)
-
-
-def checkpoint_not_listed(name: str, site: Site | None) -> Unknown | None:
-    """The same for the family that the name of a checkpoint says; one that says none (a path, say) is passed over."""
-    last = _last(name)
-    said = "*" not in name and _SIZE.search(last) is not None
-    return _unlisted(name, site) if said and not _ATTENTION_NAMES.search(last) else None
-
-
-def _keeps_more(family: str, site: Site | None) -> Unknown:
-    what = f"a Hugging Face model of the family `{family}` keeps other states than keys and values"
-    return Unknown(what, "from_pretrained", places=here(site))
-
-
-def _unlisted(family: str, site: Site | None) -> Unknown:
-    what = f"whether a Hugging Face model like `{family}` keeps nothing but keys and values is not known"
-    return Unknown(what, "from_pretrained", places=here(site))
+_HEADS = re.compile("For|LMHead|Model$")
 
 
 def _plain(family: str) -> str:

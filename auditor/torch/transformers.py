@@ -5,8 +5,6 @@ Causal models give logits for all rows unless told otherwise.
 
 from __future__ import annotations
 
-import re
-
 from auditor import dims
 from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
@@ -64,16 +62,13 @@ def _given(it: Interpreter, args: Args, site: Site | None) -> Unknown:
 
 def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
     cfg = _given(it, args, site)
-    families = _families(args, cfg)
-    checkpoint = _checkpoint(args) if not families else ""
-    known = [model_families.other_states(f, site) for f in families]
-    other = next(filter(None, (*known, model_families.of_checkpoint(checkpoint, site))), None)
+    family = model_families.told(args, cfg)
+    other = family.keeps_more(site)
     if other is not None:
         return other
     obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)
     base = obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
-    unlisted = [model_families.not_listed(f, site) for f in families]
-    doubt = next(filter(None, (*unlisted, model_families.checkpoint_not_listed(checkpoint, site))), None)
+    doubt = family.is_unlisted(site)
     if doubt is not None:
         base.attrs[_DOUBT] = doubt
     vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
@@ -84,34 +79,12 @@ def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
 _DOUBT = "(what it keeps)"
 
 
-def _families(args: Args, cfg: Unknown) -> list[str]:
-    """The families that a model is of, by its configuration and its class."""
-    cls = args.pos[0]
-    named = _HEADS.split(cls.name.rpartition(".")[2])[0] if isinstance(cls, NativeClass) else ""
-    told = text_of(cfg.child(".model_type")) or ("" if named.startswith("Auto") else named)
-    made = cfg.name.partition("Config")  # `AutoModelForCausalLM.from_config(JambaConfig())`
-    return [f for f in (told, made[0] if made[1] else "") if f]
-
-
-_HEADS = re.compile("For|LMHead|Model$")
-
-
-def _checkpoint(args: Args) -> str:
-    """The name of the checkpoint that a model is loaded from; empty where it is not known."""
-    given = args.get(1, "pretrained_model_name_or_path")
-    return text_of(given) or "" if given is not None else ""
-
-
 def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A model without a head; one whose code comes with its checkpoint may be anything."""
     if args.more is not None or args.kw.get("trust_remote_code", FALSE) != FALSE:
         return Unknown("the code of the model comes with its checkpoint", places=here(site))
     cfg = _given(it, args, site)
-    families = _families(args, cfg)
-    known = [model_families.other_states(f, site) for f in families]
-    other = next(
-        filter(None, (*known, None if families else model_families.of_checkpoint(_checkpoint(args), site))), None
-    )
+    other = model_families.told(args, cfg).keeps_more(site)
     if other is not None:
         return other
     return Instance(BASE, {"config": cfg}, places=cfg.places)
