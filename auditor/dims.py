@@ -20,8 +20,9 @@ class Atom:
 
     `traced`: whatever the dimension was when the model was traced, for every later call. `flexible`: an axis of an
     input goes into it, so that it differs from call to call. `made`: the operation and its operands, when it has any.
-    `counted`: a loop that is the same in every call counts its rounds (its layers, say) with it. `chosen`: a condition,
-    a bound or the model's own values have chosen it.
+    `counted`: a loop that is the same in every call counts its rounds (its layers, say) with it, from 0 on, of which
+    there are as many as `below` where that is known. `chosen`: a condition, a bound or the model's own values have
+    chosen it.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Atom:
     flexible: bool = False
     made: tuple[str, Dim, Dim] | None = field(default=None, repr=False)
     counted: bool = False
+    below: Dim | None = field(default=None, repr=False)
     chosen: bool = False
     number: int = field(default_factory=lambda: next(_ids))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.joins import present
 from auditor.places import Site
 from auditor.sameness import same
+from auditor.torch import regions
 from auditor.values import Instance, Tensor, Unknown, Value
 
 
@@ -27,12 +29,27 @@ def register(it: Interpreter, obj: Instance, name: str, value: Value, site: Site
     obj.attrs[name] = value
 
 
-def find(obj: Instance, name: str) -> Value | None:
-    """The only attribute whose name can be `name`, either of which may have unknown parts; None where there is none."""
+def find(obj: Instance, name: str, number: Dim | None = None) -> Value | None:
+    """The only attribute whose name can be `name`, either of which may have unknown parts; None where there is none.
+
+    `number` stands for the unknown part of the name.
+    """
     if not name.strip("*"):
         return None
-    found = [v for n, v in obj.attrs.items() if n == name or ("*" in n and _meet(n, name)) or _meet(name, n)]
-    return present(found[0]) if len(found) == 1 else None
+    found = [(n, v) for n, v in obj.attrs.items() if n == name or ("*" in n and _meet(n, name)) or _meet(name, n)]
+    if len(found) != 1:
+        return None
+    family, value = found[0][0], present(found[0][1])
+    if not isinstance(value, Tensor) or "*" not in family:
+        return value
+    return regions.member(value, number if "*" in name else _numbered(family, name))
+
+
+def _numbered(family: str, name: str) -> int | None:
+    """The number of a member by its name."""
+    before, _, behind = family.partition("*")
+    number = name[len(before) : len(name) - len(behind)]
+    return int(number) if number.isdecimal() else None
 
 
 def takes(obj: Instance, name: str, value: Value) -> bool:

@@ -63,7 +63,7 @@ def evaluate(
     module that is not traced.
     """
     rows = any(dims.depends_on_query(d) for i in inputs if i.tensor is not None for d in i.tensor.shape or ())
-    events = Events(example, symbolic=rows)
+    events = Events(it, example, symbolic=rows)
     if not isinstance(module, Instance):
         reason = (
             module if isinstance(module, Unknown) else Unknown("the exported module is not known", places=here(site))
@@ -73,6 +73,7 @@ def evaluate(
     saved, conditions, raised, met = it.events, it.conditions, it.maybe_raised, it.sinks.mark()
     it.events, it.conditions, it.maybe_raised = events, frozenset(), []
     assumed, it.assumed = it.assumed, Assumptions()
+    ways, it.ways, rounds, it.rounds.open = it.ways, [], it.rounds.open, []
     _prepare(it, module, events, inputs)
     mark = len(it.heap.pending)
     it.heap.open()
@@ -92,6 +93,7 @@ def evaluate(
         it.heap.release(mark)
         it.heap.undo(it.heap.frames.pop())
         it.events, it.conditions, it.maybe_raised, it.assumed = saved, conditions, raised, assumed
+        it.ways, it.rounds.open = ways, rounds
         it.sinks.rollback(met)
     if isinstance(result, Unknown):
         return Outcome((), events, result)

@@ -39,6 +39,7 @@ from auditor.values import (
     Unknown,
     Value,
     altered,
+    serial,
 )
 from rules.facts import GraphFacts
 
@@ -85,6 +86,15 @@ class Jump:
 BREAK = Jump("break")
 CONTINUE = Jump("continue")
 Signal = Return | Jump | None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A branch that was taken: of which `fork`, its number there, and the condition, if there is one."""
+
+    fork: int
+    number: int
+    test: Value | None
 
 
 @dataclass(slots=True)
@@ -142,7 +152,7 @@ class Interpreter:
     may ask for; `captured` counts exported and traced programs.
     `rewired` are functions whose code, defaults or globals the script has changed, `attributed` those of which it has
     set an attribute, with those that they had.
-    `written` holds the names of files that the script writes.
+    `written` holds the names of files that the script writes. `ways` are the branches that lead to where it is.
     """
 
     meaning: Meaning
@@ -171,6 +181,7 @@ class Interpreter:
     captured: int = 0
     assumed: Assumptions = field(default_factory=Assumptions)
     rounds: Rounds = field(default_factory=Rounds)
+    ways: list[Way] = field(default_factory=list)
     chosen_by: list[Value] = field(default_factory=list)
     choices: Choices = field(default_factory=Choices)
     outputs_sought: bool = False
@@ -258,10 +269,11 @@ class Interpreter:
         worlds: list[tuple[Signal, Contents]] = []
         errors: list[tuple[RaiseSignal, Contents]] = []
         going: list[bool] = []
-        known = len(self.assumed.made)
+        known, taken, fork = len(self.assumed.made), len(self.ways), serial()
         for number, thunk in enumerate(thunks):
             mark = len(self.heap.pending)
             self.heap.open()
+            self.ways.append(Way(fork, number, test))
             if test is not None:
                 self.assumed.assume(test, number == 0)
             try:
@@ -281,12 +293,14 @@ class Interpreter:
             going += [number == 0 for s, _ in found if s is None]
             self.heap.undo(frame)
             self.assumed.cut(known)
+            del self.ways[taken:]
         if not worlds:
             raise errors[0][0]
         for one, contents in errors if self.maybe_raised else ():
             self.may_raise(one, contents)
         if test is not None and len(going) == 1:
             self.assumed.assume(test, going[0])
+            self.ways.append(Way(fork, 0 if going[0] else 1, test))
         with decided_by(test):
             return self.merge(worlds, (), test if going == [True, False] else None)
 

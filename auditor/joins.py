@@ -11,12 +11,14 @@ from auditor.values import (
     MAX_OPTIONS,
     Const,
     Num,
+    Pattern,
     Seq,
     Star,
     Tensor,
     Union,
     Unknown,
     Value,
+    altered,
     as_dim,
     merge_places,
     origins,
@@ -48,9 +50,7 @@ def join(a: Value, b: Value) -> Value:
     if a is b:
         return a
     if same(a, b):
-        if a.flags == b.flags:
-            return a
-        return a if a.flags >= b.flags else b
+        return _same_part(a if a.flags >= b.flags else b, b if a.flags >= b.flags else a)
     match a, b:
         case Unknown(), Unknown() if not isinstance(a, Absent) and not isinstance(b, Absent):
             return merge_unknowns(a, b)
@@ -73,6 +73,15 @@ def join(a: Value, b: Value) -> Value:
             places, flags = merge_places(a.places, b.places), a.flags | b.flags
             return Num(d, places=places, flags=flags) if isinstance(d, dims.Poly) else a
     return union([a, b])
+
+
+def _same_part(one: Value, other: Value) -> Value:
+    """`one` of two values that are alike, but that they may be other parts of a state, or its names."""
+    if type(one) is Tensor and one.region is not None and type(other) is Tensor and one.region != other.region:
+        return altered(one, region=None)
+    if type(one) is Pattern and one.number is not None and type(other) is Pattern and one.number != other.number:
+        return altered(one, number=None)
+    return one
 
 
 def _maybe_number(v: Value) -> bool:
@@ -124,8 +133,11 @@ def union(values: Iterable[Value]) -> Value:
                 if other is not None:
                     flat[other] = merge_unknowns(flat[other], o)  # type: ignore[arg-type]
                     continue
-            if len(flat) > MAX_OPTIONS or not any(same(o, f) for f in flat):
+            alike = None if len(flat) > MAX_OPTIONS else next((n for n, f in enumerate(flat) if same(o, f)), None)
+            if alike is None:
                 flat.append(o)  # beyond that many nothing is kept of them but their origins
+            else:
+                flat[alike] = _same_part(flat[alike], o)
     return union_of(flat)
 
 

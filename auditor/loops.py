@@ -64,7 +64,7 @@ ALL_SEEN = Unseen()
 
 def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal], unseen: Unseen = ALL_SEEN) -> Signal:
     """Run `body` for every item: unrolled where the items are known, to a fixed point where their number is not."""
-    outer, known = len(it.heap.pending), len(it.assumed.made)
+    outer, known, taken = len(it.heap.pending), len(it.assumed.made), len(it.ways)
     items = list(source.items)
     if len(items) > MAX_UNROLL:
         return repeat(it, items[:1] or [Unknown("an item of a long sequence")], body, unseen)
@@ -79,6 +79,7 @@ def loop(it: Interpreter, source: Seq, body: Callable[[Value], Signal], unseen: 
         mark = len(it.heap.pending)
         signal = it.settle(mark, body(item), (CONTINUE,))
         it.assumed.cut(known)
+        del it.ways[taken:]
         if signal == BREAK:
             return left(it, outer, True)
         if signal is not None:
@@ -176,7 +177,8 @@ def _run_round(it: Interpreter, items: list[Value], body: Callable[[Value], Sign
         inner.mix()
     it.assumed = inner
     it.unknown_loops += 1
-    number = it.rounds.begin()
+    taken = len(it.ways)
+    number = it.rounds.begin(taken)
     try:
         for item in items:
             signal = it.settle(len(it.heap.pending), body(item), (CONTINUE,))
@@ -188,6 +190,7 @@ def _run_round(it: Interpreter, items: list[Value], body: Callable[[Value], Sign
     finally:
         it.unknown_loops -= 1
         it.rounds.end(number)
+        del it.ways[taken:]
         it.assumed = outer
     worlds = it.heap.release(mark)
     frame = it.heap.frames.pop()

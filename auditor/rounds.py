@@ -123,23 +123,29 @@ class Parts:
 
 
 class Rounds:
-    """The rounds of loops of unknown length so far, as spans of serial numbers (see `values.serial`)."""
+    """The rounds of loops of unknown length so far, as spans of serial numbers (see `values.serial`).
 
-    __slots__ = ("ends", "shared", "starts")
+    Those that are `open` go on, the innermost last, each with how many branches had been taken when it began.
+    """
+
+    __slots__ = ("ends", "open", "shared", "starts")
 
     def __init__(self) -> None:
         self.starts: list[int] = []
         self.ends: list[int] = []
+        self.open: list[tuple[int, int]] = []
         self.shared = Parts()
 
-    def begin(self) -> int:
-        """A round begins; its number."""
+    def begin(self, taken: int) -> int:
+        """A round begins, where so many branches have been taken; its number."""
         self.starts.append(serial())
         self.ends.append(0)
+        self.open.append((len(self.starts) - 1, taken))
         return len(self.starts) - 1
 
     def end(self, number: int) -> None:
         self.ends[number] = serial()
+        self.open.pop()
 
     def add(self, parts: Parts, items: Iterable[Value]) -> None:
         """These are elements, too."""

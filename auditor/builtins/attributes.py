@@ -22,6 +22,7 @@ from auditor.values import (
     External,
     ExternalObject,
     Instance,
+    Pattern,
     Union,
     Unknown,
     Value,
@@ -66,7 +67,7 @@ def _getattr(it: Interpreter, args: Args, site: Site | None) -> Value:
     if isinstance(key, Union):
         return union(_getattr(it, Args([obj, k, *args.pos[2:]]), site) for k in key.options)
     if name is not None and "*" in name and isinstance(obj, Instance):
-        found = families.find(obj, name)
+        found = families.find(obj, name, key.number if isinstance(key, Pattern) else None)
         if found is not None:
             return found
     if name is None or "*" in name:

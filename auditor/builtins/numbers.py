@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from auditor import operators
+from auditor import dims, operators
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.methods.scalars import large
 from auditor.places import Site, here
-from auditor.values import FALSE, Args, Const, Num, Seq, Tensor, Union, Unknown, Value
+from auditor.values import FALSE, Args, Const, Num, Seq, Tensor, Union, Unknown, Value, number
 
 
 def _int(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -79,6 +79,8 @@ def _abs(it: Interpreter, args: Args, site: Site | None) -> Value:
     v = args.pos[0]
     if isinstance(v, Const):
         return operators.derived(abs(v.value), v)
+    if isinstance(v, Num) and v.dim.counted:
+        return number(dims.opaque("max", v.dim, dims.neg(v.dim)), (v,))
     return v if isinstance(v, (Num, Tensor)) else operators.unknown_from("abs() of a value that is not known", "", v)
 
 

@@ -82,6 +82,9 @@ def _slice(it: Interpreter, args: Args, site: Site | None) -> Value:
 MAX_RANGE = 12
 """A longer range counts as one of unknown length: layers are alike; one that is not shows as a branch on its index."""
 
+MAX_COUNT = 4096
+"""Of a list with more items, how many they are is not followed."""
+
 
 def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
     bounds = [as_dim(traced_constant(it, a, site, "range()") or a) for a in args.pos]
@@ -93,11 +96,12 @@ def _range(it: Interpreter, args: Args, site: Site | None) -> Value:
     index = Unknown("an index of a loop of unknown length", "index", "int", places=here(site))
     index.flags = merge_flags(args.pos)
     index.query = any(isinstance(b, dims.Poly) and b.query for b in bounds)
-    if not any(isinstance(b, dims.Poly) and dims.differs(b) for b in bounds):
-        index.atom = dims.Atom(index.name, minimum=0, counted=True)
     if len(bounds) == 1:
         index.below = bounds[0] if isinstance(bounds[0], (int, dims.Poly)) else None
-    return Seq("list", [Star((index,))], places=here(site), flags=index.flags)
+    if not any(isinstance(b, dims.Poly) and dims.differs(b) for b in bounds):
+        index.atom = dims.Atom(index.name, minimum=0, counted=True, below=index.below)
+    count = None if isinstance(index.below, int) and index.below > MAX_COUNT else index.below
+    return Seq("list", [Star((index,), count)], places=here(site), flags=index.flags)
 
 
 def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -114,7 +118,7 @@ def _enumerate(it: Interpreter, args: Args, site: Site | None) -> Value:
                 index.below = as_dim(length(it, args.pos[0], site))
             rows = any(isinstance(v, Tensor) for v in i.items)  # of a tensor: their numbers are positions
             if not rows and counted:
-                index.atom = dims.Atom(index.name, minimum=0, counted=True)
+                index.atom = dims.Atom(index.name, minimum=0, counted=True, below=index.below)
             out.append(Star(tuple(Seq("tuple", [index, v]) for v in i.items)))
         elif any(isinstance(o, Star) for o in out):
             out.append(Seq("tuple", [Unknown("an index behind a loop of unknown length", "index", "int"), i]))

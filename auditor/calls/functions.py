@@ -79,7 +79,7 @@ def _run(it: Interpreter, f: Function, args: Args, site: Site | None) -> Value:
     it.active[id(f.node)] = depth + 1
     if site is not None:
         it.stack.append(site)
-    conditions, mark, known = it.conditions, len(it.heap.pending), len(it.assumed.made)
+    conditions, mark, known, taken = it.conditions, len(it.heap.pending), len(it.assumed.made), len(it.ways)
     worlds: list[tuple[Any, Any]]
     try:
         signal = it.run_block(f.node.body.body, frame)
@@ -94,6 +94,7 @@ def _run(it: Interpreter, f: Function, args: Args, site: Site | None) -> Value:
         it.active[id(f.node)] = depth
         it.conditions = conditions
         it.assumed.cut(known)
+        del it.ways[taken:]
         if site is not None:
             it.stack.pop()
     if len(worlds) > 1 or worlds[0][1]:

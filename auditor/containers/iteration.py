@@ -7,6 +7,7 @@ from auditor.interpreter import Interpreter
 from auditor.joins import join_all
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site
+from auditor.torch import regions
 from auditor.values import (
     Args,
     Const,
@@ -18,6 +19,7 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    altered,
     merge_places,
     number,
 )
@@ -99,7 +101,9 @@ def _rows(value: Tensor, site: Site) -> Seq:
             places=value.places,
             of=value if value.base is None else None,
         )
-        return Seq("list", [row] * value.shape[0])
+        if value.base is None or not value.base.watched:
+            return Seq("list", [row] * value.shape[0])
+        return Seq("list", [altered(row, region=regions.taken(value, 0, n)) for n in range(value.shape[0])])
     shape = value.shape[1:] if value.shape else None
     row = Tensor(
         shape, value.dtype, value.reason, tags=value.tags, cuts=value.cuts, base=value.base, places=value.places

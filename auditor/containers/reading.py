@@ -8,7 +8,7 @@ from auditor.containers.entries import put
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import present, union
 from auditor.places import Site, here
-from auditor.torch import last_row
+from auditor.torch import last_row, regions
 from auditor.torch.indexing import index_tensor
 from auditor.values import (
     Args,
@@ -28,6 +28,7 @@ from auditor.values import (
     Union,
     Unknown,
     Value,
+    as_dim,
     each_once,
     key_of,
     text_of,
@@ -151,6 +152,8 @@ def sequence_item(it: Interpreter, obj: Seq, key: Value, site: Site) -> Value:
     found = union(options)
     if not obj.exact:
         it.assumed.hand_out((found,), way_to(key))
+        if type(found) is Tensor and found.base is not None:
+            return regions.member(found, as_dim(key))
     return found
 
 

@@ -11,7 +11,7 @@ from auditor.containers.entries import put, unique, update_mapping
 from auditor.containers.iteration import iterate
 from auditor.interpreter import Frame, Interpreter
 from auditor.statements.loops import run_comprehension
-from auditor.values import Env, Mapping, Seq, Unknown, Value, altered
+from auditor.values import Env, Mapping, Seq, Star, Unknown, Value, altered
 
 
 def _collect(it: Interpreter, elements: Any, frame: Frame) -> tuple[list[Value], Unknown | None]:
@@ -67,7 +67,9 @@ def comprehension(kind: str) -> Callable[[Interpreter, Any, Frame], Value]:
                 it.heap.touch(out)
                 out.items.append(value)
 
-        run_comprehension(it, node.for_in, inner, out, emit)
+        count = run_comprehension(it, node.for_in, inner, out, emit)
+        if isinstance(out, Seq) and kind != "set" and len(out.items) == 1 and isinstance(out.items[0], Star):
+            out.items = [Star(out.items[0].items, count)]
         if kind == "set" and isinstance(out, Seq):
             out.items, unsure = unique(out.items)
             out.rest = out.rest or unsure

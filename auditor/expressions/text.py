@@ -11,7 +11,7 @@ import libcst as cst
 
 from auditor import operators
 from auditor.interpreter import Frame, Interpreter
-from auditor.values import Const, Instance, Pattern, Union, Value, merge_places, text_of
+from auditor.values import Const, Instance, Pattern, Union, Value, as_dim, merge_places, text_of
 
 _WIDEST = 1_000
 """Characters that a format may pad a value to; a wider one is not made."""
@@ -45,6 +45,7 @@ def concatenated(it: Interpreter, node: cst.ConcatenatedString, frame: Frame) ->
 def formatted(it: Interpreter, node: cst.FormattedString, frame: Frame) -> Value:
     out = ""
     sources: list[Value] = []
+    unknown: list[Value] = []
     parts: list[Any] = list(node.parts)
     for part in parts:
         if type(part) is cst.FormattedStringText:
@@ -58,8 +59,12 @@ def formatted(it: Interpreter, node: cst.FormattedString, frame: Frame) -> Value
             if part.conversion is None and not part.format_spec:
                 out += format_value(value, "", "r")
                 continue
-        out += format_value(value, _format_spec(it, part, frame), part.conversion)
+        text = format_value(value, _format_spec(it, part, frame), part.conversion)
+        out += text
+        unknown += [value] if "*" in text else []
     result = operators.pattern(out, *sources)
+    if type(result) is Pattern and len(unknown) == 1:
+        result.number = as_dim(unknown[0])
     result.places = merge_places((frame.statement.site(node),), result.places)
     return result
 

@@ -219,12 +219,16 @@ def _doubts(
     copied = next((site for n in mine if n and (site := outcome.events.copied.get(FROM + n)) is not None), None)
     if copied is not None and not writes:
         yield f"a copy of `{name}` is written, and not the state ({copied.place()})", ()
-    twice = layer_slots.shared(writes[0].storage, writes) if writes else None
+    twice = layer_slots.twice(writes, frozenset(outcome.events.reading))
     if twice is not None:
         yield (
             f"rows of `{name}` are written again by another layer or statement ({twice.site.place()})",
             _written(twice),
         )
+    early = layer_slots.early([r for r in outcome.events.looked if r.storage.name in mine], outcome.events.writes)
+    if early is not None:
+        what = f"attention sees rows of `{name}` that are written later in the same call"
+        yield f"{what} ({early.site.place()})", (early.site.place("seen here"),)
     moved = next((w for w in writes if w.whole and w.own), None)
     if moved is not None:
         yield f"`{name}` is written as a whole from itself ({moved.site.place()}): its rows may move", _written(moved)

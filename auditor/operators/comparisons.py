@@ -92,7 +92,7 @@ def asked(result: Value, op: str, a: Value, b: Value) -> Value:
     """The result of a comparison, which knows what it asks when that is whether a value equals a constant."""
     if op in _SAME and isinstance(result, (Unknown, Union)):
         for x, y in ((a, b), (b, a)):
-            if isinstance(x, (Unknown, Union)) and isinstance(y, Const):
+            if isinstance(x, (Unknown, Union, Num)) and isinstance(y, Const):
                 result.test = (_SAME[op], x, y.value)
     return result
 

@@ -8,6 +8,7 @@ import libcst as cst
 
 from auditor import operators
 from auditor.containers.iteration import iterate
+from auditor.dims import Dim
 from auditor.interpreter import BREAK, CONTINUE, MAX_UNROLL, Frame, Interpreter, RaiseSignal, Signal
 from auditor.loops import Unseen, left, loop, repeat
 from auditor.statements.assignments import assign
@@ -91,8 +92,10 @@ def _else(it: Interpreter, signal: Signal, broke: set[bool], orelse: cst.Else | 
     return it.run_block(body, frame)
 
 
-def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, out: Value, emit: Callable[[], None]) -> None:
-    """Run `emit`, which adds to `out`, for every item that the clauses let through."""
+def run_comprehension(
+    it: Interpreter, clause: cst.CompFor, frame: Frame, out: Value, emit: Callable[[], None]
+) -> Dim | None:
+    """Run `emit`, which adds to `out`, for every item that the clauses let through; how many these are, if known."""
     source = iterate(it, it.eval(clause.iter, frame), frame.statement.site(clause.iter))
 
     def body(item: Value) -> Signal:
@@ -113,3 +116,4 @@ def run_comprehension(it: Interpreter, clause: cst.CompFor, frame: Frame, out: V
         return conditions(number + 1) if known else None
 
     loop(it, source, body, Unseen(clause, frame.env, made=out))
+    return source.count if not clause.ifs and clause.inner_for_in is None else None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from auditor import dims
 from auditor.dims import Dim
 from auditor.places import Site
 from auditor.roles import role_by_name
 from auditor.torch import recurrences, shapes, shared_positions, state_copies, tracing, written_rows
+from auditor.torch.accesses import Access, access
 from auditor.torch.keys import is_length
 from auditor.torch.positions import is_cache
 from auditor.torch.rows import root
@@ -17,7 +19,10 @@ from auditor.torch.shapes import Shape
 from auditor.torch.state_writes import Write, unread_value, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
-from auditor.values.tags import BLENDED, COPY, FLIPPED, FROM, LEARNED, MIXED, MOVED
+from auditor.values.tags import BLENDED, CAST, COPY, FLIPPED, FROM, LEARNED, MIXED, MOVED
+
+if TYPE_CHECKING:
+    from auditor.interpreter import Interpreter
 
 
 @dataclass(slots=True)
@@ -38,13 +43,16 @@ class Events:
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
     may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
     has computed anew from what they held, `copied` those by their tags of which it has written a copy. `seen` says by
-    tag where attention has seen a cache that was not written yet, and how many rows of it. `unnamed` are the tags of
-    what may be a state by a name that says nothing, `looked_at` those of them that attention has taken keys or values
-    from. `layers_of` are views that are one layer of a state each, with its index, and whether that is followed once: a
-    round of a loop of unknown length is followed again. `put_in` are the tags of states of
-    which a copy has taken rows, `wholes` the shapes of states and of their layers.
+    tag where attention has seen a cache that was not written yet, and how many rows of it; `joined` up to where rows of
+    such a one were put before those of the query, and where. `unnamed` are the tags of what may be a state by a name
+    that says nothing, `looked_at` those of them that attention has taken keys or values from. `put_in` are the tags of
+    states of which a copy has taken rows, `wholes` the shapes of states and of their layers.
+
+    `looked` is what attention has seen of which state in the `run`, `reading` the rounds of loops of unknown length in
+    which that state was written before.
     """
 
+    run: Interpreter | None = None
     example: Example | None = None
     writes: list[Write] = field(default_factory=list)
     row_kernels: list[tuple[Site, str]] = field(default_factory=list)
@@ -70,10 +78,14 @@ class Events:
     copied: dict[str, Site] = field(default_factory=dict)
     unnamed: frozenset[str] = frozenset()
     looked_at: set[str] = field(default_factory=set)
-    layers_of: dict[int, tuple[Tensor, Dim, bool]] = field(default_factory=dict)
     put_in: set[str] = field(default_factory=set)
     wholes: set[Shape | None] = field(default_factory=set)
     halves: dict[int, tuple[Tensor, Pick, Write]] = field(default_factory=dict)
+    joined: list[tuple[Storage, Dim, Site]] = field(default_factory=list)
+    reading: set[int] = field(default_factory=set)
+    looked: list[Access] = field(default_factory=list)
+    _reads: int = 0
+    _written: set[str] = field(default_factory=set)
     _kept: dict[int, Storage] = field(default_factory=dict)
 
     @property
@@ -109,11 +121,13 @@ class Events:
         self, target: Tensor, site: Site, key: Value | None, value: Value | None = None, unclear: str = ""
     ) -> None:
         """`target` (a view of a storage) is written in place, at `key` when it is an item assignment."""
+        if CAST in target.tags:
+            unclear = unclear or "is cast to another type before it is written, so that a copy may be what is written"
         base = target.base or self._storage(target)
         if base is None:
-            tags = root(target).tags
-            if COPY in tags:
-                self.copied.update({tag: site for tag in tags if tag.startswith(FROM)})
+            made = root(target)
+            known = {tag for tag in made.tags if tag.startswith(FROM)}
+            self.copied.update({tag: site for tag in known if COPY in made.tags or self._is_as(made, tag)})
             return
         if target.base is None:
             self.writes.append(Write(base, site, wraps=False, whole=True))
@@ -133,7 +147,6 @@ class Events:
         few = written_rows.too_few(slices)
         if few:
             self.baked.append((site, few))
-        view = self.layers_of.get(id(target))
         write = write_at(
             target,
             site,
@@ -144,16 +157,25 @@ class Events:
             blended=blended,
             symbolic=self.symbolic,
             slices=slices,
-            layer=view[1] if view is not None and view[0] is target and view[2] else None,
+            access=self._access(target, key, site),
         )
         before = self.seen.get(target.base.tag)
         if before is not None and write.span is not None and dims.is_query(dims.sub(before[1], write.span.begin)):
             self.stale = self.stale or (before[0], _BEFORE)
+        for storage, end, joined in self.joined if write.span is not None else ():
+            if storage is base and write.span is not None and write.span.begins_before(end):
+                self.stale = self.stale or (joined, _TWICE)
         self.writes.append(write)
+        self._written.add(base.tag)
+
+    def _is_as(self, t: Tensor, tag: str) -> bool:
+        """Whether a tensor has the shape of a state, or of one layer of it, that was not written yet."""
+        held, shape = self.unwritten.get(tag), t.shape
+        return held is not None and shape is not None and len(shape) > 1 and shape in (held, held[1:])
 
     def puts_back(self, target: Tensor, site: Site, key: Value | None, value: Value | None, unclear: str = "") -> bool:
         """Whether a copy of a part of a state is put back in its place; what it has taken is then written there."""
-        copy = state_copies.put_back(self, target, key, value)
+        copy = state_copies.put_back(target, key, value)
         if copy is None:
             return False
         for put in copy.put:
@@ -211,6 +233,7 @@ class Events:
 
         A mask may hide what is behind these, and cannot show what is not there.
         """
+        self.looks(values, site)
         if self.stale is not None or values.shape is None or len(values.shape) < 2:
             return
         length, base = values.shape[-2], values.base
@@ -240,8 +263,25 @@ class Events:
         """What this forward has written to the storages that a tensor is a part of, or comes out of."""
         return (w for w in self.writes if w.storage is t.base or w.storage.tag in t.tags)
 
+    def _access(self, t: Tensor, key: Value | None, site: Site) -> Access | None:
+        known = self.run is not None and self.symbolic
+        return access(self.run, t, key, site, self._reads, len(self.writes)) if known and self.run is not None else None
+
+    def looks(self, held: Tensor, site: Site) -> None:
+        """Note which rows of a cache something is computed from, as attention does."""
+        if self.run is None or not self.symbolic:
+            return
+        found = self._access(held, None, site)
+        if found is not None:
+            self.looked.append(found)
+        written = self._written
+        if (held.base is not None and held.base.tag in written) or not written.isdisjoint(held.tags):
+            self._reads += 1
+            self.reading.update(n for n, _ in self.run.rounds.open)
+
     def multiplies(self, held: Tensor, site: Site) -> None:
         """Note when a product with keys or values of a cache has a fixed part of its rows: all lie along no axis."""
+        self.looks(held, site)
         shape = held.shape or ()
         fixed = len(shape) > 2 and not any(map(dims.is_flexible, shape))
         if self.stale is not None or not fixed or not is_cache(held):
@@ -272,6 +312,7 @@ class Events:
 
 _AS_MANY = "attention sees as many rows of a cache in every call: some that nothing or a draft was written to"
 _BEFORE = "attention sees rows of a cache before those of the query are written to them"
+_TWICE = "rows of a cache are joined with those of the query, some of which are written to the same places"
 _OTHERS = "attention without a mask sees other rows of a cache than those up to the last of the query"
 _ELSEWHERE = "attention sees the rows of a cache in other places than they were written to"
 

@@ -9,7 +9,16 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, read_rows, row_layouts, rows, shared_positions, state_copies, vectors
+from auditor.torch import (
+    positions,
+    progressions,
+    read_rows,
+    regions,
+    row_layouts,
+    rows,
+    shared_positions,
+    vectors,
+)
 from auditor.torch.keys import at_begin, in_one_place, is_length, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
@@ -43,7 +52,7 @@ class _Part:
 def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Value:
     """The tensor that `tensor[key]` is. A slice or integer that leaves one row of several is recorded as a cut."""
     if tensor.shape is None:
-        return altered(tensor, places=tensor.places or (site,))
+        return altered(tensor, places=tensor.places or (site,), region=None)
     keys = list(key.items) if isinstance(key, Seq) and key.kind == "tuple" else [key]
     if any(isinstance(k, Union) for k in keys):
         n = next(i for i, k in enumerate(keys) if isinstance(k, Union))
@@ -61,6 +70,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     if tensor.numbers and len(keys) == 1:
         made = vectors.taken(made, tensor, keys[0])
     made.base = tensor.base
+    if made.base is not None and made.base.role != "parameter" and not any(p.index is not None for p in parts):
+        made.region = regions.keyed(tensor, key)
     if made.base is None and all(p.index is None for p in parts):
         made.of = tensor
     if tensor.pick is not None and all(map(_is_new_axis_or_all, keys)):
@@ -68,12 +79,7 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
     made = _marked(it, made, tensor, keys, parts, site)
     if any(p.cut for p in parts) and site not in made.cuts:
         made.cuts = (*made.cuts, site)
-    made = _placed(made, tensor, key, parts)
-    if it.events is not None and made.base is not None:
-        number = state_copies.layer(tensor, key)
-        if number is not None:
-            it.events.layers_of[id(made)] = (made, number, not it.unknown_loops)
-    return made
+    return _placed(made, tensor, key, parts)
 
 
 def _marked(
@@ -268,6 +274,8 @@ def _is_elsewhere(it: Interpreter, tensor: Tensor, parts: Sequence[_Part]) -> bo
     if it.events is None or not it.events.writes:
         return False
     for p in parts:
+        if p.number is not None and read_rows.is_one(it, tensor, p.at, p.number):
+            return True
         if p.slice is not None:
             start, step = (as_dim(p.slice.items[n]) for n in (0, 2))
             if read_rows.are_elsewhere(it, tensor, p.at, start or 0, step if isinstance(step, int) else 1):

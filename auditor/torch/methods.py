@@ -27,7 +27,7 @@ from auditor.values import Args, Const, Native, Seq, Unknown, Value
 
 _SAME = """
 neg negative sign threshold dropout nan_to_num
-logical_not bitwise_not isnan isinf isfinite type_as sgn
+logical_not bitwise_not isnan isinf isfinite sgn
 positive deg2rad diag_embed tanhshrink special_expit real imag conj angle
 """
 _ACTIVATIONS = """
@@ -97,6 +97,7 @@ OPS: dict[str, Op] = {
     "roll": elementwise.rolled,
     "to": conversions.converted,
     "type": conversions.converted,
+    "type_as": conversions.converted,
     "float": conversions.cast("float32"),
     "half": conversions.cast("float16"),
     "bfloat16": conversions.cast("bfloat16"),

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from auditor import dims
+from auditor.dims import Atom
 from auditor.interpreter import Interpreter, RaiseSignal
 from auditor.joins import present
 from auditor.objects.inheritance import class_lookup
 from auditor.places import Site, here
-from auditor.torch import layers, progressions
+from auditor.torch import layer_slots, layers, progressions
 from auditor.torch.modules import HOOKS, children
 from auditor.torch.tensors import size, unknown_tensor
 from auditor.values import (
@@ -144,6 +145,7 @@ def update_cache(
     if cache is None or (isinstance(cache, Const) and cache.value is None):
         it.events.attended(site, True)
         return None
+    layer = it.rounds.begin(len(it.ways))
     given = None if isinstance(cache, (Seq, Tensor)) else _updated(it, cache, like, config, site)
     values = given.items[1] if isinstance(given, Seq) and given.exact and len(given.items) == 2 else None
     if isinstance(values, Tensor) and values.shape is not None and len(values.shape) > 1:
@@ -153,6 +155,7 @@ def update_cache(
                 it.events.sees(seen, site, masked=True)
     else:
         it.events.attended(site, False)
+    it.rounds.end(layer)
     if isinstance(cache, (Seq, Tensor)):
         tensors = Unknown("keys and values that a model is given without a cache are only read", places=cache.places)
         it.events.hidden_cache = tensors
@@ -187,12 +190,16 @@ def _updated(it: Interpreter, cache: Value, like: Tensor, config: Unknown, site:
     rows = Tensor((like.shape[0], heads, like.shape[-2], width), "float32", tags=like.tags)
     at = Tensor((like.shape[-2],), "int64", tags=like.tags)
     layer = Unknown("which layer it is", "layer_idx", "int")
+    layer.atom = Atom(layer.name, minimum=0, counted=True)
     more = Mapping({("str", "cache_position"): (Const("cache_position"), at)})
     before = len(it.events.writes)
     try:
         given = it.call(update, Args([cache, rows, rows, layer, more]), site)
-        if any(isinstance(w.slot, int) for w in it.events.writes[before:]):
+        written = (w.access for w in it.events.writes[before:])
+        if any(layer_slots.is_of_one_layer(a) for a in written if a is not None):
+            following = it.rounds.begin(len(it.ways))
             it.call(update, Args([cache, rows, rows, layer, more]), site)  # so does the next layer
+            it.rounds.end(following)
         return given
     except RaiseSignal:
         it.events.hidden_cache = Unknown("its `update` raises when it is called as a model does", places=here(site))

@@ -22,21 +22,6 @@ def config(site: Site | None, it: Interpreter | None = None, args: Args | None =
     return Unknown(CHECKPOINT, "config", "data", places=here(site))
 
 
-_HYBRIDS = (
-    "bamba falconh1 falconmamba granitemoehybrid jamba kimilinear lfm2 lfm2moe mamba mamba2 minimax nemotronh "
-    "olmohybrid qwen35 qwen35moe qwen3next recurrentgemma rwkv xlstm zamba zamba2"
-)
-"""Families of the library whose layers keep more than keys and values: convolutions, recurrences, linear attention."""
-
-
-def other_states(family: str, site: Site | None) -> Unknown | None:
-    """Why nothing is known of a model of this family, by its `model_type` or the beginning of its class names."""
-    if family.replace("_", "").lower() not in _HYBRIDS.split():
-        return None
-    what = f"a Hugging Face model of the family `{family}` keeps other states than keys and values"
-    return Unknown(what, "from_pretrained", places=here(site))
-
-
 def registered(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`AutoModel.register(config, cls)`: the class stays as it is; which one a checkpoint gives is not known then."""
     places = here(site)

@@ -21,10 +21,13 @@ from auditor.values.tags import (
     JUDGED,
     LEARNED,
     MASK,
+    MIXED,
     NOT_THE_QUERYS,
+    OTHER,
     ROWWISE,
     SHARED,
     WIDE,
+    ZERO,
     without,
 )
 
@@ -97,15 +100,26 @@ def masked(it: Interpreter, made: Tensor, site: Site | None, *operands: Value) -
 def scaled(it: Interpreter, made: Tensor, site: Site | None, *operands: Value) -> Tensor:
     """A product; with the number 0, or as many of it, it is 0 whatever goes in."""
     numbers = [v.data if isinstance(v, Tensor) else v for v in operands]
-    if any(isinstance(n, Const) and n.value == 0 for n in numbers):
-        made.tags = made.tags - {INPUT}
-    return masked(it, made, site, *operands)
+    made = masked(it, made, site, *operands)
+    return _nothing(made) if any(isinstance(n, Const) and n.value == 0 for n in numbers) else made
 
 
 def cancelled(made: Tensor, a: Value | None, b: Value | None) -> Tensor:
-    """A difference; of a tensor and itself it is 0 whatever goes in."""
-    if a is b:
-        made.tags = made.tags - {INPUT}
+    """A difference; of a tensor and itself, or a copy of it, it is 0 whatever goes in."""
+    return _nothing(made) if a is b or _are_one(a, b) else made
+
+
+def _are_one(a: Value | None, b: Value | None) -> bool:
+    """Whether two tensors are the same numbers: one under two names, or a copy that nothing has changed."""
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or a.shape != b.shape or a.base is not b.base:
+        return False
+    copies = [t.pick.mask for t in (a, b) if t.pick is not None and t.pick.what == "same"]
+    return a.born == b.born or (len(copies) == 2 and copies[0] == copies[1])
+
+
+def _nothing(made: Tensor) -> Tensor:
+    """Numbers that are all 0: nothing that goes in is in them, and no row of it."""
+    made.tags = without(made.tags, INPUT, BLENDED, MIXED, OTHER, FLIPPED) | {ZERO}
     return made
 
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from auditor import dims
 from auditor.places import Site
-from auditor.torch.keys import covers, is_whole
-from auditor.values import Const, Num, Pick, Put, Seq, Tensor, Unknown, Value, as_dim
+from auditor.torch import regions
+from auditor.values import Pick, Put, Storage, Tensor, Value
 
 if TYPE_CHECKING:
     from auditor.torch.events import Events
@@ -48,24 +48,24 @@ def taking(
     return Pick("copy", held=before.held, step=0, view=before.view, put=(*before.put, put))
 
 
-def stacked(events: Events, parts: Sequence[Tensor]) -> Pick | None:
+def stacked(parts: Sequence[Tensor]) -> Pick | None:
     """A copy of a whole state, put together from those of its layers, each in its place."""
     copies = [p.pick for p in parts if p.pick is not None and p.pick.what == "copy" and p.pick.view is not None]
     held = copies[0].held if copies else None
     if held is None or len(copies) < len(parts) or held.shape is None or held.shape[0] != len(parts):
         return None
-    layers = [_layer(events, c.view) if c.view is not None and c.held is held else None for c in copies]
-    if layers != [(n,) for n in range(len(parts))]:
+    layers = [_layer(c.view) if c.view is not None and c.held is held else None for c in copies]
+    if layers != list(range(len(parts))):
         return None
     return Pick("copy", held=held, step=0, put=tuple(put for c in copies for put in c.put))
 
 
-def put_back(events: Events, target: Tensor, key: Value | None, value: Value | None) -> Pick | None:
+def put_back(target: Tensor, key: Value | None, value: Value | None) -> Pick | None:
     """What a value is as a copy, where it is put in the place of that part of a state that it was made of."""
     pick = value.pick if isinstance(value, Tensor) else None
-    if pick is None or not is_copy(pick) or pick.held is not target.base:
+    if pick is None or not is_copy(pick) or pick.held is None or pick.held is not target.base:
         return None
-    return pick if _is_place_of(events, pick.view, target, key) else None
+    return pick if _is_place_of(pick.view, pick.held, target, key) else None
 
 
 def is_copy(pick: Pick | None) -> bool:
@@ -73,29 +73,17 @@ def is_copy(pick: Pick | None) -> bool:
     return pick is not None and pick.what == "copy" and bool(pick.put)
 
 
-def _is_place_of(events: Events, view: Tensor | None, target: Tensor, key: Value | None) -> bool:
-    """Whether `target[key]` is the part of a state that a view is of: one layer, or (None) all of it."""
-    theirs = () if view is None else _layer(events, view)
-    if key is None or covers(key) or is_whole(key):
-        mine = _layer(events, target)
-        return view is target or (mine is not None and theirs == mine)
-    number = layer(target, key)
-    return number is not None and theirs == (number,)
+def _is_place_of(view: Tensor | None, held: Storage, target: Tensor, key: Value | None) -> bool:
+    """Whether `target[key]` is the part of a state that a view is of; None of all of it."""
+    theirs = regions.region(view) if view is not None else regions.whole(held)
+    mine = regions.region(target) if key is None else regions.keyed(target, key)
+    return mine is not None and mine == theirs
 
 
-def layer(t: Tensor, key: Value) -> dims.Dim | None:
-    """The index of a layer, where a key takes all of one out of a whole state: `cache[i]`, `cache[i, :, :]`."""
-    if t.base is None or t.shape != t.base.shape:
+def _layer(view: Tensor) -> dims.Dim | None:
+    """The index of the layer that a view is of a state; None of any other part."""
+    part, whole = regions.region(view), regions.whole(view.base) if view.base is not None else None
+    if part is None or whole is None or part.extents[1:] != whole.extents[1:] or part.axes != whole.axes[1:]:
         return None
-    first, rest = (key.items[0], key.items[1:]) if isinstance(key, Seq) and key.kind == "tuple" else (key, [])
-    return as_dim(first) if isinstance(first, (Const, Num, Unknown)) and all(map(covers, rest)) else None
-
-
-def _layer(events: Events, view: Tensor) -> tuple[dims.Dim, ...] | None:
-    """Nothing for all of a state, the index of a layer; None where it is not known which part a view is."""
-    if view.base is None or view.base.shape is None:
-        return None
-    known = events.layers_of.get(id(view))
-    if known is not None and known[0] is view:
-        return (known[1],)
-    return () if view.shape == view.base.shape else None
+    begin, length = part.extents[0]
+    return begin if length == 1 else None

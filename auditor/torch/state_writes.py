@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from auditor import dims
 from auditor.places import Site
-from auditor.torch import layer_slots, written_rows
+from auditor.torch import written_rows
+from auditor.torch.accesses import Access
 from auditor.torch.keys import (
     covers,
     in_one_place,
@@ -33,8 +34,8 @@ class Write:
     would be another one had the rows of the query gone in one by one, `narrow` why it is not written once for each row
     of a longer query. `spread`: what is narrow goes into as many rows as the query has. `made`: where the rows that are
     written became what they are, `span` where as many as the query has stand, `capacity` how many there is room for,
-    `slot` the layer that they belong to, `beside` what else the key says. `fresh`: nothing of what was there is left.
-    `read`: something was computed from what was there. `viewed`: it is a view that says which layer it is.
+    `access` the part of the state that is written, and when. `fresh`: nothing of what was there is left. `read`:
+    something was computed from what was there.
     """
 
     storage: Storage
@@ -49,11 +50,9 @@ class Write:
     made: tuple[Site, ...] = ()
     span: written_rows.Span | None = None
     capacity: dims.Dim | None = None
-    slot: dims.Dim | None = None
-    beside: str = ""
+    access: Access | None = None
     fresh: bool = False
     read: bool = False
-    viewed: bool = False
 
 
 def write_at(
@@ -67,7 +66,7 @@ def write_at(
     blended: str,
     symbolic: bool,
     slices: written_rows.Slices,
-    layer: dims.Dim | None,
+    access: Access | None,
 ) -> Write:
     """A write of `value` to a view of a storage. `symbolic`: the query has any length, to which rows can be held.
 
@@ -96,13 +95,10 @@ def write_at(
     if placed and symbolic:
         narrow = "is written at one position, whatever the length of the query"
     made = (*value.cuts, *sites(value.tags)) if isinstance(value, Tensor) and (blended or narrow) else ()
-    span = written_rows.span(key, slices)
-    slot = (layer_slots.slot(target, key) if layer is None else layer) if part else None
-    beside = layer_slots.beside(target, key, 1 if layer is None else 0) if slot is not None else ""
-    room = written_rows.capacity(target, value)
+    span, room = written_rows.span(key, slices), written_rows.capacity(target, value)
     fresh = whole and not (own or placed) and isinstance(value, Tensor) and _is_fresh(base, value)
-    row = (base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, slot, beside)
-    return Write(*row, fresh, base.read, layer is not None)
+    row = (base, site, wraps, whole, own, unclear, blended, narrow, spread, made, span, room, access)
+    return Write(*row, fresh, base.read)
 
 
 def _is_fresh(base: Storage, value: Tensor) -> bool:

@@ -10,10 +10,18 @@ from auditor.handlers import nothing
 from auditor.interpreter import Interpreter
 from auditor.objects.inheritance import OBJECT
 from auditor.places import Site, here
-from auditor.torch import attention_class, model_parts, own_attention, own_functions, rows, shared_positions
+from auditor.torch import (
+    attention_class,
+    model_families,
+    model_parts,
+    own_attention,
+    own_functions,
+    rows,
+    shared_positions,
+)
 from auditor.torch.masks import hides_nothing
 from auditor.torch.modules import MODULE, walk
-from auditor.torch.pretrained import GENERATES, OWN, chosen, config, other_states, registered
+from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
 from auditor.torch.tensors import as_tensor, result, size, unknown_tensor
 from auditor.values import (
     FALSE,
@@ -54,17 +62,21 @@ def _given(it: Interpreter, args: Args, site: Site | None) -> Unknown:
 
 def _causal(it: Interpreter, args: Args, site: Site | None) -> Value:
     cfg = _given(it, args, site)
-    named = args.pos[0].name.rpartition(".")[2].partition("For")[0] if isinstance(args.pos[0], NativeClass) else ""
-    made = cfg.name.partition("Config")[0]  # `AutoModelForCausalLM.from_config(JambaConfig())`
-    families = (text_of(cfg.child(".model_type")) or named, made)
-    other = next((o for o in (other_states(f, site) for f in families) if o is not None), None)
+    family = model_families.told(args, cfg)
+    other = family.keeps_more(site)
     if other is not None:
         return other
     obj = Instance(CAUSAL, {"config": cfg}, places=cfg.places)
-    obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
+    base = obj.attrs["model"] = Instance(BASE, {"config": cfg}, places=obj.places)
+    doubt = family.is_unlisted(site)
+    if doubt is not None:
+        base.attrs[_DOUBT] = doubt
     vocab, hidden = cfg.child(".vocab_size"), cfg.child(".hidden_size")
     obj.attrs["lm_head"] = model_parts.usual(it, "Linear", in_features=hidden, out_features=vocab)
     return obj
+
+
+_DOUBT = "(what it keeps)"
 
 
 def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -72,6 +84,9 @@ def _base(it: Interpreter, args: Args, site: Site | None) -> Value:
     if args.more is not None or args.kw.get("trust_remote_code", FALSE) != FALSE:
         return Unknown("the code of the model comes with its checkpoint", places=here(site))
     cfg = _given(it, args, site)
+    other = model_families.told(args, cfg).keeps_more(site)
+    if other is not None:
+        return other
     return Instance(BASE, {"config": cfg}, places=cfg.places)
 
 
@@ -95,6 +110,9 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
     cfg = obj.attrs["config"]
     assert isinstance(cfg, Unknown)
     cause = model_parts.replaced(it, hidden, cfg, site)
+    doubt = obj.attrs.get(_DOUBT)
+    if isinstance(doubt, Unknown) and is_given(args.kw.get("past_key_values")):
+        cause = cause or doubt
     if cause is not None:
         return _output({"last_hidden_state": unknown_tensor("the model", site, cause)})
     own = own_attention.run(it, hidden, cfg, args, site)

@@ -41,6 +41,11 @@ class Span:
         rows = dims.sub(self.end, self.begin)
         return any(dims.add(begin, rows) == length for begin in dims.options(self.begin))
 
+    def begins_before(self, end: Dim) -> bool:
+        """Whether some of these rows stand before the end of others."""
+        behind = dims.sub(end, self.begin)
+        return behind > 0 if isinstance(behind, int) else dims.is_query(behind)
+
     def missing_of(self, length: Dim) -> str:
         """What is wrong with what attention sees of a state up to a length: none of these rows, or some of them."""
         short, since = dims.sub(self.end, length), dims.sub(length, self.begin)

@@ -26,7 +26,7 @@ from auditor.values.objects import (
 )
 from auditor.values.reading import as_data, as_dim, key_of, number, text_of
 from auditor.values.scalars import FALSE, NONE, TRUE, Const, Num, Pattern, is_given, is_none
-from auditor.values.tensor import Pick, Put, Storage, Tensor
+from auditor.values.tensor import Pick, Put, Region, Storage, Tensor
 from auditor.values.unknown import MAX_OPTIONS, Union, Unknown
 
 __all__ = [
@@ -55,6 +55,7 @@ __all__ = [
     "Pattern",
     "Pick",
     "Put",
+    "Region",
     "Seq",
     "Star",
     "Storage",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from auditor.dims import Poly
+from auditor.dims import Dim, Poly
 from auditor.values.base import Value
 
 
@@ -18,9 +18,10 @@ class Const(Value):
 
 @dataclass(slots=True)
 class Pattern(Value):
-    """A string with unknown parts: `text` has a `*` for each of them."""
+    """A string with unknown parts: `text` has a `*` for each of them, and `number` stands for the only one."""
 
     text: str
+    number: Dim | None = None
 
 
 @dataclass(slots=True)

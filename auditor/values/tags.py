@@ -61,6 +61,19 @@ class Begins(str):
         return made
 
 
+class Blocks(str):
+    """A tag of a cache whose rows were put into blocks: the lengths of the axes that have them now."""
+
+    __slots__ = ("lengths",)
+    lengths: tuple[Dim, ...]
+
+    @classmethod
+    def of(cls, lengths: tuple[Dim, ...]) -> Blocks:
+        made = cls(f"blocks:{lengths}")
+        made.lengths = lengths
+        return made
+
+
 # where the values come from
 
 FROM = "from:"
@@ -73,6 +86,10 @@ LEARNED = "learned"
 """Weights went into it."""
 COPY = "copy"
 """A copy of an input or a buffer."""
+ZERO = "zero"
+"""All 0: a product with the number 0, or a difference of equal numbers."""
+CAST = "cast"
+"""A state as numbers of another type: it is read like the state, and what is written to it stays there."""
 JUDGED = "judged"
 """A comparison of what the model computes."""
 ARGMAX, TOPK = "argmax", "topk"
@@ -164,7 +181,7 @@ PRODUCT = "learned-product"
 PARTLY = "partly-masked"
 """A mask, or what goes in and may be one, was a factor of it or has chosen it: parts of it may be 0."""
 
-OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, BEHIND, JUDGED, LATER, PRODUCT} | STANDING
+OWN = UNMASKED | {ARGMAX, TOPK, ONE_ROW, COPY, CAST, ZERO, BEHIND, JUDGED, LATER, PRODUCT} | STANDING
 """Said of one tensor, not of what is computed from it and others."""
 OF_ALL = frozenset({MASK, WIDE, TURNED})
 """Said of what is computed from nothing but such tensors and numbers."""

@@ -21,7 +21,8 @@ class Tensor(Value):
     `cuts` are the places that left one row of several; `tags` say what went into it (`argmax`, `wraps`, ...); `base`
     is the input, buffer or parameter that it is a view of; `data` is the number that all of it is, `numbers` are those
     of a short vector. `of` is the tensor that this one is a view of, where that is none of those. `pick` is what it is
-    beside a mask with a single one. `sized` are the flags of the length of each axis, where its sizes have some.
+    beside a mask with a single one, and `region` the part of its `base` that it is (see `torch/regions.py`). `sized`
+    are the flags of the length of each axis, where its sizes have some.
     """
 
     shape: tuple[Dim, ...] | None
@@ -34,6 +35,7 @@ class Tensor(Value):
     numbers: tuple[Value, ...] = field(default=(), kw_only=True, compare=False, repr=False)
     of: Tensor | None = field(default=None, kw_only=True, compare=False, repr=False)
     pick: Pick | None = field(default=None, kw_only=True, compare=False, repr=False)
+    region: Region | None = field(default=None, kw_only=True, compare=False, repr=False)
     born: int = field(default_factory=serial, kw_only=True, compare=False, repr=False)
     sized: tuple[frozenset[str], ...] = field(default=(), kw_only=True, compare=False, repr=False)
 
@@ -59,9 +61,9 @@ class Pick:
 
     `numbers` from `begin` on, each `step` more than the one before (see `torch/progressions.py`; None: in no order);
     `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is `kept` by `rest`; what is `new`
-    by `at`; and the sum of both, `placed`. `mask` tells masks apart. `hot` has a single one for each row of the query,
-    where the `places` say; `hots` is the sum of its rows, `rows` what it puts there. A `copy` of a state, or of a part
-    of it, has taken what it was `put` since (see `torch/state_copies.py`).
+    by `at`; and the sum of both, `placed`. `mask` tells masks apart, and what holds the `same` numbers. `hot` has a
+    single one for each row of the query, where the `places` say; `hots` is the sum of its rows, `rows` what it puts
+    there. A `copy` of a state, or of a part of it, has taken what it was `put` since (see `torch/state_copies.py`).
     """
 
     what: str
@@ -91,11 +93,27 @@ class Put:
     site: Site | None
 
 
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a storage: the first place and the length along each of its axes.
+
+    `axes` are those of them that a view has, in its order, None for one that was put in. Along the `numbered` ones,
+    rows of the query are taken by numbers that nobody knows. `member` is the number of a storage where one stands for
+    many.
+    """
+
+    extents: tuple[tuple[Dim, Dim], ...]
+    axes: tuple[int | None, ...]
+    numbered: tuple[int, ...] = ()
+    member: Dim | None = None
+
+
 @dataclass(slots=True, eq=False)
 class Storage:
     """The memory of an input, buffer or parameter: what an in-place write reaches.
 
     What is computed from a `watched` one carries its tag. `read`: something was computed from it since `forward` began.
+    `each`: a round of a loop of unknown length has made it, so that it stands for one of each round.
     """
 
     name: str
@@ -103,6 +121,7 @@ class Storage:
     watched: bool = False
     shape: tuple[Dim, ...] | None = None
     read: bool = False
+    each: bool = False
 
     @property
     def tag(self) -> str:

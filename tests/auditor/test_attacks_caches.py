@@ -53,6 +53,15 @@ READ = {
     "sorted": "{0}_cache[self.idx, :, :, : start + s].sort(2).values",
     "a share of all rows": "{0}_cache[self.idx, :, :, : start + s].softmax(2)",
     "normalized over the rows": "F.normalize({0}_cache[self.idx, :, :, : start + s], dim=2)",
+    "less the last": "({0} := {0}_cache[self.idx, :, :, : start + s]) - {0}[:, :, -1:]",
+    "less the last, by narrow": "({0} := {0}_cache[self.idx, :, :, : start + s]) - {0}.narrow(2, -1, 1)",
+    "less the first of the query": "({0} := {0}_cache[self.idx, :, :, : start + s]) - {0}[:, :, start : start + 1]",
+    "by the last": "({0} := {0}_cache[self.idx, :, :, : start + s]) * {0}.select(2, -1)[:, :, None].sigmoid()",
+    "less the last of the query": "{0}_cache[self.idx, :, :, : start + s] - {0}[:, :, -1:]",
+    "one row twice": "torch.cat([{0}_cache[self.idx, :, :, : start + 1], {0}], dim=2)",
+    "the rows of the query twice": "torch.cat([{0}_cache[self.idx, :, :, : start + s], {0}], dim=2)",
+    "means of blocks": "{0}_cache[self.idx, :, :, : start + s].reshape(1, 8, -1, 4, 64).mean(3)",
+    "the largest of blocks": "{0}_cache[self.idx, :, :, : start + s].unflatten(2, (-1, 4)).amax(3)",
     "less their mean": "({0} := {0}_cache[self.idx, :, :, : start + s]) - {0}.mean(2, keepdim=True)",
     "scaled by the largest of all": "({0} := {0}_cache[self.idx, :, :, : start + s]) / {0}.abs().max()",
 }
@@ -61,6 +70,12 @@ STILL_READ = {
     "scaled by the largest of each row": (
         "({0} := {0}_cache[self.idx, :, :, : start + s]) / {0}.abs().amax(-1, keepdim=True)"
     ),
+    "less the first": "({0} := {0}_cache[self.idx, :, :, : start + s]) - {0}[:, :, :1]",
+    "less the first head": "({0} := {0}_cache[self.idx, :, :, : start + s]) - {0}[:, :1]",
+    "before those of the query": "torch.cat([{0}_cache[self.idx, :, :, :start], {0}], dim=2)",
+    "in blocks and back": "{0}_cache[self.idx, :, :, : start + s].unflatten(2, (-1, 4)).flatten(2, 3)",
+    "means of channels": "{0}_cache[self.idx, :, :, : start + s].unflatten(3, (16, 4)).mean(4).repeat(1, 1, 1, 4)",
+    "another type": "{0}_cache[self.idx, :, :, : start + s].to(torch.bfloat16)",
     "less the mean of the heads": "({0} := {0}_cache[self.idx, :, :, : start + s]) - {0}.mean(1, keepdim=True)",
     "by narrow": "{0}_cache[self.idx].narrow(2, 0, start + s)",
     "by index": "{0}_cache[self.idx].index_select(2, torch.arange(start + s))",
@@ -235,6 +250,16 @@ BROKEN_WHOLE = {
         HIDDEN_KEYS,
         "mask = torch.arange(CONTEXT)[None, :] > torch.arange(input_ids.shape[1])[:, None]",
     ),
+    "means of blocks": (
+        TAKEN,
+        f"{TAKEN.strip()}\nkeys, values = (t.view(1, HEADS, -1, 4, HEAD).mean(3) for t in (keys, values))\n"
+        "mask = mask[:, ::4]",
+    ),
+    "means of blocks for each row": (
+        TAKEN,
+        f"{TAKEN.strip()}\nkeys = keys.view(1, HEADS, CONTEXT // 4, 4, HEAD).mean(3).repeat_interleave(4, 2)",
+    ),
+    "less the last of the query": (TAKEN, f"{TAKEN.strip()}\nkeys = keys - keys[:, :, positions[-1:]]"),
     "the masks of other rows": (HIDDEN_KEYS, HIDDEN_KEYS.strip().replace("[:, None]", ".flip(0)[:, None]")),
 }
 HARMLESS_WHOLE = {
@@ -242,6 +267,7 @@ HARMLESS_WHOLE = {
     "a copy at positions": (PUT, "kv_cache[2 * self.layer].index_copy_(2, positions, k)"),
     "heads less their mean": (TAKEN, f"{TAKEN.strip()}\nvalues = values - values.mean(1, keepdim=True)"),
     "keys by the largest of each": (TAKEN, f"{TAKEN.strip()}\nkeys = keys / keys.abs().amax(-1, keepdim=True)"),
+    "in blocks and back": (TAKEN, f"{TAKEN.strip()}\nkeys = keys.view(1, HEADS, -1, 4, HEAD).view(1, HEADS, -1, HEAD)"),
     "a window": (
         HIDDEN_KEYS,
         f"{HIDDEN_KEYS.strip()}\nmask = mask | (torch.arange(CONTEXT)[None, :] <= position_ids[:, None] - 512)",
@@ -273,11 +299,12 @@ ATTENTION = "        y = F.scaled_dot_product_attention(q, keys, values, attn_ma
 def test_a_cache_that_is_seen_before_it_is_written(tmp_path: Path) -> None:
     late = ((KEYS_WRITTEN, ""), (VALUES_WRITTEN, ""), (ATTENTION, ATTENTION + KEYS_WRITTEN + VALUES_WRITTEN))
     _check(tmp_path / "late", mutate(MODEL, *late), harmless=False)
-    joined = tuple(
-        (line, f"        {name} = torch.cat([{name[0]}_cache[self.idx, :, :, :start], {name[0]}], dim=2)\n")
-        for line, name in ((KEYS, "keys"), (VALUES, "values"))
-    )
-    _check(tmp_path / "joined", mutate(MODEL, *late, *joined), harmless=True)
+    for end in ("start", "start + 1", "start + s"):
+        joined = tuple(
+            (line, f"        {name} = torch.cat([{name[0]}_cache[self.idx, :, :, :{end}], {name[0]}], dim=2)\n")
+            for line, name in ((KEYS, "keys"), (VALUES, "values"))
+        )
+        _check(tmp_path / end, mutate(MODEL, *late, *joined), harmless=end == "start")
 
 
 def test_rows_that_are_written_one_too_early(tmp_path: Path) -> None:
@@ -305,3 +332,26 @@ def test_the_line_that_decides_is_cited(tmp_path: Path, old: str, new: str) -> N
     for judgement in _both(tmp_path, model):
         cited = {(p.path, p.line) for f in judgement.reasons for p in f.evidence}
         assert ("model.py", line_of(model, new)) in cited
+
+
+CASTS = {
+    "to a type": "{0}_cache.double()[self.idx, :, :, start : start + s] = {0}",
+    "a layer": "{0}_cache[self.idx].to(torch.float64)[:, :, start : start + s] = {0}",
+    "to the type of something": "{0}_cache.type_as({0}.double())[self.idx, :, :, start : start + s] = {0}",
+    "and written by index": "{0}_cache[self.idx].bfloat16().index_copy_(2, torch.arange(s) + start, {0})",
+    "and copied to": "{0}_cache.double()[self.idx, :, :, start : start + s].copy_({0})",
+}
+NO_CASTS = {
+    "to the type that it has": "{0}_cache.to({0}_cache.dtype)[self.idx, :, :, start : start + s] = {0}",
+    "to a device": "{0}_cache.to({0}.device)[self.idx, :, :, start : start + s] = {0}",
+    "of what is written": "{0}_cache[self.idx, :, :, start : start + s] = {0}.to({0}_cache.dtype)",
+    "of what is copied": "{0}_cache[self.idx, :, :, start : start + s].copy_({0}.half())",
+}
+
+
+@pytest.mark.parametrize("name", sorted({**CASTS, **NO_CASTS}))
+def test_a_cache_of_another_type_is_a_copy(tmp_path: Path, name: str) -> None:
+    code = {**CASTS, **NO_CASTS}[name]
+    writes = ((KEYS_WRITTEN, indented([code.format("k")])), (VALUES_WRITTEN, indented([code.format("v")])))
+    for judgement in _both(tmp_path, mutate(MODEL, *writes)):
+        assert str(judgement.verdict) == ("unresolved" if name in CASTS else "eligible")

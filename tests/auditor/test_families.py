@@ -95,6 +95,15 @@ CASES: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
         (
             (
                 READ,
+                f"{READ}            if i == 0:\n                keys, values = self.k_cache_0, self.v_cache_0\n",
+            ),
+        ),
+    ),
+    "one for all layers but the first": (
+        "unresolved by unknown-state-role",
+        (
+            (
+                READ,
                 "            keys, values = (self.k_cache_0, self.v_cache_0) if i == 0 else (self.k_cache_1, self.v_cache_1)\n",
             ),
         ),

@@ -11,7 +11,13 @@ from tests.auditor.support import EXPORTER, graph_of, judged, mutate, scan_text
 
 CALL = "            x = layer(x, position_ids, key_cache[i], value_cache[i])\n"
 HEAD = ("import argparse\n", "import argparse\nimport json\n\nSETTINGS = json.load(open('settings.json'))\n")
-COUNTS = ["LAYERS", "SETTINGS['layers']", "24"]
+OWN = [("LAYERS", "LAYERS"), ("SETTINGS['layers']", "SETTINGS['layers']"), ("24", "24"), ("24", "SETTINGS['layers']")]
+SHARED = [
+    ("SETTINGS['layers']", "(SETTINGS['layers'] // 2)"),
+    ("SETTINGS['layers']", "LAYERS"),
+    ("24", "12"),
+    ("4", "2"),
+]
 SLOTS = ["i % {}", "i - i // {} * {}", "divmod(i, {})[1]"]
 
 
@@ -24,11 +30,18 @@ def slotted(count: str, slot: str, per: str) -> str:
     )
 
 
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize(("count", "per"), OWN)
 @pytest.mark.parametrize("slot", SLOTS)
-@pytest.mark.parametrize("per", ["LAYERS", "(SETTINGS['layers'] // 2)"])
 def test_a_layer_finds_its_slot_by_its_number(tmp_path: Path, count: str, slot: str, per: str) -> None:
     assert judged(tmp_path, slotted(count, slot, per)).says() == "eligible"
+
+
+@pytest.mark.parametrize(("count", "per"), SHARED)
+@pytest.mark.parametrize("slot", [*SLOTS, "i // {}"])
+def test_layers_that_come_round_to_one_slot_are_no_ring_and_write_the_same_rows(
+    tmp_path: Path, count: str, slot: str, per: str
+) -> None:
+    assert judged(tmp_path, slotted(count, slot, per)).says() == "unresolved by unknown-state-role"
 
 
 @pytest.mark.parametrize("start", ["start % CONTEXT", "(start + SETTINGS['sinks']) % SETTINGS['window']"])

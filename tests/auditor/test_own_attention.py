@@ -126,6 +126,47 @@ def test_a_family_with_other_states_than_keys_and_values(tmp_path: Path, name: s
     assert any("keeps other states than keys and values" in f.message for f in judgement.reasons)
 
 
+@pytest.mark.parametrize("name", ["MistralForCausalLM", "Qwen3MoeForCausalLM", "GPT2LMHeadModel", "GPTNeoXForCausalLM"])
+def test_a_family_with_keys_and_values_only(tmp_path: Path, name: str) -> None:
+    script = mutate(SCRIPT, (IMPORT, f"from transformers import {name} as LlamaForCausalLM\n"))
+    assert judged(tmp_path, script).verdict is Verdict.ELIGIBLE
+
+
+NAMED = {
+    "Qwen/Qwen3-0.6B": "eligible",
+    "microsoft/Phi-4-mini-instruct": "eligible",
+    "ibm-granite/granite-3.3-2b-instruct": "eligible",
+    "facebook/opt-125m": "eligible",
+    "some/model": "eligible",
+    "./checkpoints/7": "eligible",
+    "ai21labs/Jamba-v0.1": "unresolved",
+    "Qwen/Qwen3-Next-80B-A3B-Instruct": "unresolved",
+    "Qwen/Qwen3.5-0.8B": "unresolved",
+    "ibm-granite/granite-4.0-h-350m": "unresolved",
+    "state-spaces/mamba-130m-hf": "unresolved",
+    "acme/Unheard-7B": "unresolved",
+}
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_the_name_of_a_checkpoint_says_its_family(tmp_path: Path, name: str) -> None:
+    script = mutate(
+        SCRIPT,
+        (IMPORT, "from transformers import AutoModelForCausalLM as LlamaForCausalLM\n"),
+        ('export("meta-llama/Llama-3.2-1B-Instruct"', f'export("{name}"'),
+    )
+    assert str(judged(tmp_path, script).verdict) == NAMED[name]
+
+
+def test_a_family_that_nobody_has_listed(tmp_path: Path) -> None:
+    script = mutate(SCRIPT, (IMPORT, "from transformers import UnheardForCausalLM as LlamaForCausalLM\n"))
+    judgement = judged(tmp_path / "cache", script)
+    assert judgement.verdict is Verdict.UNRESOLVED
+    assert any("like `Unheard` keeps nothing but keys and values is not known" in f.message for f in judgement.reasons)
+    alone = mutate(script, ("past_key_values=self.kv_cache, use_cache=True", "use_cache=False"))
+    assert "like `Unheard`" not in str(judged(tmp_path / "alone", alone).reasons)
+
+
 @pytest.mark.parametrize(("family", "verdict"), [("lfm2_moe", Verdict.UNRESOLVED), ("llama", Verdict.ELIGIBLE)])
 def test_a_checkpoint_says_which_family_it_is(tmp_path: Path, family: str, verdict: Verdict) -> None:
     script = mutate(SCRIPT, (IMPORT, "from transformers import AutoModelForCausalLM as LlamaForCausalLM\n"))

@@ -25,6 +25,9 @@ WRONG = {
     "keys written where the call ends": (WRITTEN, f"self.k_cache[layer_idx, :, :, {NUMBERS} + end] = key_states"),
     "keys written in reverse": (WRITTEN, f"self.k_cache[layer_idx, :, :, end - 1 - {NUMBERS}] = key_states"),
     "one layer for all": (WRITTEN, WRITTEN.replace("layer_idx", "0")),
+    "one that is written later": (WRITTEN, WRITTEN.replace("layer_idx", "self.k_cache.shape[0] - 1 - layer_idx")),
+    "two layers for one": (WRITTEN, WRITTEN.replace("layer_idx", "layer_idx // 2")),
+    "keys from the second layer on": (WRITTEN, WRITTEN.replace("layer_idx", "max(layer_idx - 1, 0)")),
     "nothing held": (HELD, "        return 0\n"),
     "as many held as it can": (HELD, "        return self.k_cache.shape[3]\n"),
 }

@@ -25,7 +25,7 @@ def _register(role: str) -> Handler:
         if role and isinstance(value, Unknown):
             value = Tensor(None, reason=value, places=value.places, flags=value.flags)
         if isinstance(value, Tensor) and role:
-            given, value = value, replace(_named_storage(value, name, role), places=here(site))
+            given, value = value, replace(_named_storage(it, value, name, role), places=here(site))
             value = positions.counter(value, name) if role == "buffer" else value
             if given.base is None and it.events is None:
                 given.base = value.base  # whoever else holds the tensor writes to this buffer
@@ -39,8 +39,9 @@ def _register(role: str) -> Handler:
     return register
 
 
-def _named_storage(t: Tensor, name: str, role: str) -> Tensor:
-    return replace(t, base=Storage(name, role, watched=role == "buffer" and is_state_name(name), shape=t.shape))
+def _named_storage(it: Interpreter, t: Tensor, name: str, role: str) -> Tensor:
+    watched, each = role == "buffer" and is_state_name(name), bool(it.rounds.open)
+    return replace(t, base=Storage(name, role, watched=watched, shape=t.shape, each=each))
 
 
 CALL_PROTOCOL = frozenset({"_call_impl", "_wrapped_call_impl", "_slow_forward", "_forward_hooks", "_forward_pre_hooks"})
@@ -55,7 +56,7 @@ def set_attribute(it: Interpreter, args: Args, site: Site | None) -> Value:
     old = obj.attrs.get(name)
     if isinstance(value, Tensor) and isinstance(old, Tensor) and old.base is not None and old.base.role == "buffer":
         if it.events is None or site is None:
-            obj.attrs[name] = _named_storage(value, name, "buffer")
+            obj.attrs[name] = _named_storage(it, value, name, "buffer")
             return NONE
         lost = "is bound to another tensor, which no trace records" if it.events.example is not None else ""
         if it.events.puts_back(old, site, None, value, lost):
@@ -72,7 +73,7 @@ def set_attribute(it: Interpreter, args: Args, site: Site | None) -> Value:
     ):
         return NONE  # weights read from a checkpoint fit the parameter that they fill
     if isinstance(value, Tensor) and value.base is None and it.events is None:
-        value = _named_storage(value, name, "attribute")
+        value = _named_storage(it, value, name, "attribute")
     obj.attrs[name] = value
     return NONE
 
@@ -85,12 +86,12 @@ def _parameter(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None and t.reason is not None:  # weights, wherever they come from, fit what they are combined with
         why = t.reason
         t = replace(t, reason=Unknown(why.reason, why.name, "data", places=why.places, flags=why.flags))
-    return _named_storage(t, "parameter", "parameter")
+    return _named_storage(it, t, "parameter", "parameter")
 
 
 def _buffer(it: Interpreter, args: Args, site: Site | None) -> Value:
     t = as_tensor(args.get(0, "data") or NONE)
-    return _named_storage(t, "buffer", "buffer") if t is not None else Tensor(None, reason=Unknown("a buffer"))
+    return _named_storage(it, t, "buffer", "buffer") if t is not None else Tensor(None, reason=Unknown("a buffer"))
 
 
 METHODS: dict[str, Handler] = {

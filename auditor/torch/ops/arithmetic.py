@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import placing, positions, progressions, recurrences, row_masks, rows, shapes, shared_positions
+from auditor.torch import (
+    placing,
+    positions,
+    progressions,
+    read_rows,
+    recurrences,
+    row_masks,
+    rows,
+    shapes,
+    shared_positions,
+)
 from auditor.torch.ops.op import first
 from auditor.torch.ops.products import is_parameter, matmul
 from auditor.torch.shapes import Shape
@@ -196,7 +206,7 @@ def combine(it: Interpreter, values: Sequence[Value], site: Site | None) -> Tens
     if unread is not None and shape is not None and len(shape) < 2:
         shape = None  # a weight or a number says nothing of the rank of what it is combined with
     made = result(shape, *values, reason=unread)
-    if shape is not None and any(isinstance(v, Tensor) and rows.spreads(v, shape) for v in values):
+    if shape is not None and made.cuts and _mixes(it, values, shape):
         made = tagged(made, MIXED)
     if made.dtype.startswith(("int", "uint")):
         made.dtype = next((v.dtype for v in values if isinstance(v, Tensor) and _is_float(v)), made.dtype)
@@ -207,6 +217,13 @@ def combine(it: Interpreter, values: Sequence[Value], site: Site | None) -> Tens
     elif unread is None and made.reason is not None and made.reason.kind == "data":
         made.reason = None
     return made
+
+
+def _mixes(it: Interpreter, values: Sequence[Value], shape: Shape) -> bool:
+    """Whether one row of the query goes into all of them, or into those of a cache."""
+    if any(isinstance(v, Tensor) and rows.spreads(v, shape) for v in values):
+        return True
+    return it.events is not None and read_rows.take_in(it, values, shape)
 
 
 def _shapes_of(values: Sequence[Value]) -> tuple[list[Shape], Unknown | None, Unknown | None]:

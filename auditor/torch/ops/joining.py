@@ -61,7 +61,8 @@ def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], 
     total = reduce(dims.add, lengths)
     made = result(shapes.broadcast([shapes.replace(s, axis, total) for s in given]), *tensors)
     made.tags = made.tags | _moved(tensors, axis, made.shape)
-    if len(tensors) > 1 and dims.is_query(lengths[0]) and _new_first(lengths, tensors):
+    first = len(tensors) > 1 and dims.is_query(lengths[0]) and _new_first(lengths, tensors)
+    if first or read_rows.overlap(it, tensors, axis, site):
         made.tags = made.tags | {MOVED}
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, tensors, site)
@@ -105,7 +106,7 @@ def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
     count: Dim = len(known) if source.exact else dims.symbol(dims.Atom("stack"))
     made = result((*shape[:axis], count, *shape[axis:]), *known)
     if it.events is not None and axis == 0 and source.exact:
-        made.pick = state_copies.stacked(it.events, known)
+        made.pick = state_copies.stacked(known)
     return made
 
 

@@ -11,7 +11,7 @@ from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
 from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given, merge_places, text_of
-from auditor.values.tags import LEARNED, MOVED, SCORES, SHARED, STANDING, TOKENS
+from auditor.values.tags import INPUT, LEARNED, MOVED, SCORES, SHARED, STANDING, TOKENS, ZERO
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -20,6 +20,8 @@ def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("a product of tensors that are not known", site, *(t for t in (a, b) if t is not None))
     made = rows.spread_out(result(shapes.matmul(a.shape, b.shape), a, b), a, b)
     made = row_mixing.multiplied(made, a, b, site)
+    if ZERO in a.tags or ZERO in b.tags:
+        made.tags = made.tags - {INPUT}
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, (a, b), site)
     if it.events is not None and site is not None:
@@ -47,7 +49,7 @@ def linear(it: Interpreter, args: Args, site: Site | None) -> Value:
             "a linear layer of tensors that are not known", site, *(t for t in (x, weight) if t is not None)
         )
     made = result((*x.shape[:-1], weight.shape[0]), x, weight)
-    made.tags = made.tags - STANDING
+    made.tags = made.tags - (STANDING if ZERO not in weight.tags else STANDING | {INPUT})
     made = rows.spread_out(made, weight)
     return recurrences.computed(it, rows.blended(made, site, dims.is_query(x.shape[-1])))
 

@@ -97,6 +97,7 @@ def _reduced(it: Interpreter, t: Tensor, axes: list[int] | None, keep: bool, sit
     if cut and site is not None and site not in made.cuts:
         made.cuts = (*made.cuts, site)
     made = positions.counted(made, t)
+    made = rows.blended(made, site, read_rows.over_blocks(t, gone))
     return row_mixing.pooled(it, made, t, gone, site)
 
 

@@ -9,13 +9,13 @@ from auditor.containers.lengths import integer
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, read_rows, row_layouts, row_mixing, rows, shapes, vectors
+from auditor.torch import positions, progressions, read_rows, regions, row_layouts, row_mixing, rows, shapes, vectors
 from auditor.torch.keys import at_begin, in_one_place, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.ops.op import first
 from auditor.torch.ops.views import viewed
 from auditor.torch.tensors import as_tensor, result, size, tagged, unknown_tensor
-from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, altered, number
+from auditor.values import NONE, Args, Const, Seq, Star, Tensor, Value, altered, as_dim, number
 from auditor.values.tags import MOVED, ONE_PLACE, WRAPS
 
 
@@ -34,8 +34,10 @@ def narrow(it: Interpreter, args: Args, site: Site | None) -> Value:
     if made.base is not None and in_one_place(key):
         made = positions.first_of_all(tagged(made, ONE_PLACE), t, at_begin(key))
     start = size(args.get(2, "start") or NONE)
+    made.region = regions.taken(t, axis, start, length)
     made = progressions.cut(made, t, axis, start)
-    if start is not None and read_rows.are_elsewhere(it, t, axis, start):
+    one = length == 1 and read_rows.is_one(it, t, axis, args.get(2, "start"))
+    if one or (start is not None and read_rows.are_elsewhere(it, t, axis, start)):
         made = tagged(made, MOVED)
     if it.events is not None and site is not None:
         it.events.reads(t, args.get(2, "start"), length, site)
@@ -56,10 +58,13 @@ def select(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("select() of an axis that is not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
     made = positions.taken(viewed(t, shapes.drop(t.shape, axis)), t, args.get(2, "index"))
+    made.region = regions.taken(t, axis, as_dim(args.get(2, "index") or NONE))
     if t.pick is not None and t.shape[axis] != 1:
         made = progressions.cut(made, t, axis, size(args.get(2, "index") or NONE), 0)
     if made.base is not None and wraps_at(args.get(2, "index")):
         made = tagged(made, WRAPS)
+    if read_rows.is_one(it, t, axis, args.get(2, "index")):
+        made = tagged(made, MOVED)
     if t.numbers:
         made = vectors.taken(made, t, args.get(2, "index") or NONE)
     if dims.depends_on_query(t.shape[axis]) and site is not None:
@@ -159,7 +164,7 @@ def split(it: Interpreter, args: Args, site: Site | None) -> Value:
     count = dims.exact_div(t.shape[axis], each)
     _counted(it, dims.floordiv(t.shape[axis], each), site, "split()")
     if isinstance(count, int) and count <= 64:
-        return Seq("tuple", [_part(t, axis, each, site)] * count)
+        return _equal_parts(t, axis, each, count, site)
     if isinstance(each, int) and isinstance(t.shape[axis], int):
         whole = t.shape[axis]
         assert isinstance(whole, int)
@@ -174,8 +179,7 @@ def chunk(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or count is None or axis is None:
         return _unknown_parts(t, Seq("tuple", [NONE] * (count or 0)), site)
     axis = shapes.normal(axis, len(t.shape))
-    each = dims.floordiv(t.shape[axis], count)
-    return Seq("tuple", [_part(t, axis, each, site)] * count)
+    return _equal_parts(t, axis, dims.floordiv(t.shape[axis], count), count, site)
 
 
 @vectors.apart
@@ -189,21 +193,35 @@ def unbind(it: Interpreter, args: Args, site: Site | None) -> Value:
     _counted(it, count, site, "unbind()")
     if dims.depends_on_query(count) and site is not None:
         part.cuts = (*part.cuts, site)
-    return Seq("tuple", [part] * count if isinstance(count, int) and count <= 64 else [Star((part,))])
+    if not isinstance(count, int) or count > 64:
+        part.region = None
+        return Seq("tuple", [Star((part,))])
+    return Seq("tuple", [altered(part, region=regions.taken(t, axis, n)) for n in range(count)])
 
 
 def _parts_of(t: Tensor, axis: int, lengths: Sequence[Dim], site: Site | None) -> list[Value]:
     parts: list[Value] = []
     begin: Dim = 0
     for length in lengths:
-        parts.append(progressions.cut(_part(t, axis, length, site), t, axis, begin))
+        part = progressions.cut(_part(t, axis, length, site), t, axis, begin)
+        part.region = regions.taken(t, axis, begin, length)
+        parts.append(part)
         begin = dims.add(begin, length)
     return parts
+
+
+def _equal_parts(t: Tensor, axis: int, each: Dim, count: int, site: Site | None) -> Seq:
+    part = _part(t, axis, each, site)
+    if part.base is None:
+        return Seq("tuple", [part] * count)
+    begins = [dims.mul(each, n) for n in range(count)]
+    return Seq("tuple", [altered(part, region=regions.taken(t, axis, b, each)) for b in begins])
 
 
 def _part(t: Tensor, axis: int, length: Dim, site: Site | None) -> Tensor:
     assert t.shape is not None
     made = viewed(t, shapes.replace(t.shape, axis, length))
+    made.region = None
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
         made.cuts = (*made.cuts, site)
     return made

@@ -6,7 +6,7 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import row_layouts, row_masks, rows, shapes
+from auditor.torch import read_rows, regions, row_layouts, row_masks, rows, shapes
 from auditor.torch.ops.conversions import view_of
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
@@ -31,7 +31,7 @@ def reshape(it: Interpreter, args: Args, site: Site | None) -> Value:
     baked = done.fits is False or any(isinstance(d, dims.Poly) and d.traced for d in target)
     if baked and site is not None and it.events is not None:
         it.events.baked.append((site, f"reshape of {shapes.text(t.shape)} to {shapes.text(tuple(target))}"))
-    made = row_layouts.reshaped(viewed(t, done.shape), t, site)
+    made = read_rows.in_blocks(it, row_layouts.reshaped(viewed(t, done.shape), t, site), t)
     return tagged(made, ONE_ROW) if done.one_row else made
 
 
@@ -39,7 +39,7 @@ def view_as(it: Interpreter, args: Args, site: Site | None) -> Value:
     t, other = first(args), args.get(1, "other")
     if not isinstance(other, Tensor) or other.shape is None or t.shape is None:
         return expand(it, args, site)
-    return row_layouts.reshaped(viewed(t, other.shape), t, site)
+    return read_rows.in_blocks(it, row_layouts.reshaped(viewed(t, other.shape), t, site), t)
 
 
 def _is_data(t: Tensor) -> bool:
@@ -65,7 +65,8 @@ def unflatten(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("unflatten() with sizes that are not known", site, t)
     axis = shapes.normal(axis, len(t.shape))
     part = shapes.reshape((t.shape[axis],), target).shape
-    return row_layouts.reshaped(viewed(t, (*t.shape[:axis], *part, *t.shape[axis + 1 :])), t, site)
+    made = row_layouts.reshaped(viewed(t, (*t.shape[:axis], *part, *t.shape[axis + 1 :])), t, site)
+    return read_rows.in_blocks(it, made, t)
 
 
 def permute(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -74,7 +75,10 @@ def permute(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or order is None or not all(isinstance(o, int) for o in order):
         return unknown_tensor("a permutation that is not known", site, t)
     shape = t.shape
-    return viewed(t, tuple(shape[o] for o in order if isinstance(o, int)))
+    axes = [shapes.normal(o, len(shape)) for o in order if isinstance(o, int)]
+    made = viewed(t, tuple(shape[o] for o in axes))
+    made.region = regions.ordered(t, axes)
+    return made
 
 
 def transpose(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -83,9 +87,13 @@ def transpose(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or a is None or b is None:
         return unknown_tensor("a transposition that is not known", site, t)
     shape = list(t.shape)
+    axes = list(range(len(shape)))
     if len(shape) >= 2:
         shape[a], shape[b] = shape[b], shape[a]
-    return viewed(t, tuple(shape))
+        axes[a], axes[b] = axes[b], axes[a]
+    made = viewed(t, tuple(shape))
+    made.region = regions.ordered(t, axes)
+    return made
 
 
 def movedim(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -105,6 +113,7 @@ def unsqueeze(it: Interpreter, args: Args, site: Site | None) -> Value:
         return unknown_tensor("unsqueeze() of a tensor that is not known", site, t)
     axis = axis + len(t.shape) + 1 if axis < 0 else axis
     made = viewed(t, (*t.shape[:axis], 1, *t.shape[axis:]))
+    made.region = regions.widened(t, axis)
     made.data = t.data
     return made
 
@@ -122,7 +131,9 @@ def squeeze(it: Interpreter, args: Args, site: Site | None) -> Value:
     axis = shapes.normal(axis, len(t.shape))
     if dims.depends_on_query(t.shape[axis]):
         return t  # squeezing a dimension that is not 1 does nothing
-    return viewed(t, shapes.drop(t.shape, axis))
+    made = viewed(t, shapes.drop(t.shape, axis))
+    made.region = regions.dropped(t, axis)
+    return made
 
 
 def expand(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -149,6 +160,8 @@ def _spread(t: Tensor, shape: Shape) -> Tensor:
 def viewed(t: Tensor, shape: Shape) -> Tensor:
     made = result(shape, t)
     made.base, made.of = t.base, t if t.base is None else None
+    if t.base is not None:
+        made.region = regions.loose(t)
     if t.pick is not None:
         made.pick = t.pick.seen
     return made
