@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, read_rows, row_layouts, rows, shared_positions, vectors
+from auditor.torch import mask_sides, positions, progressions, read_rows, row_layouts, rows, shared_positions, vectors
 from auditor.torch.keys import at_begin, in_one_place, is_length, wraps_at
 from auditor.torch.masks import first_rows
 from auditor.torch.shapes import Shape, broadcast, slice_length
@@ -65,6 +65,8 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made.of = tensor
     if tensor.pick is not None and all(map(_is_new_axis_or_all, keys)):
         made.pick = tensor.pick.seen
+    elif tensor.pick is not None:
+        made = mask_sides.cut(made, tensor)
     made = _marked(it, made, tensor, keys, parts, site)
     if any(p.cut for p in parts) and site not in made.cuts:
         made.cuts = (*made.cuts, site)

@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.operators import depends_on_query
 from auditor.torch import progressions, row_places
 from auditor.torch.positions import NUMBERS, OF, differs, holds_rows, inputs, is_cache, is_rows, of_length
-from auditor.values import NO_FLAGS, Num, Seq, Tensor, Value, altered
+from auditor.values import NO_FLAGS, Const, Num, Seq, Tensor, Value, altered
 from auditor.values.tags import (
     ALIKE,
     BESIDE,
@@ -80,8 +80,13 @@ def _is_of_the_call(number: Value) -> bool:
 
 def numbered(events: Events | None, *operands: Value | None) -> None:
     """Note a comparison with numbers that are all different: what is compared with them is a position."""
-    if events is not None and any(isinstance(o, Tensor) and o.pick is not None and o.pick.step != 0 for o in operands):
+    if events is not None and any(map(_all_differ, operands)):
         places(events, Seq("tuple", [o for o in operands if isinstance(o, Tensor)]))
+
+
+def _all_differ(value: Value | None) -> bool:
+    pick = value.pick if isinstance(value, Tensor) else None
+    return pick is not None and pick.what != "sides" and pick.step != 0
 
 
 def carried(tags: frozenset[str], sources: Sequence[Tensor]) -> frozenset[str]:
@@ -126,6 +131,21 @@ def _turns(t: Tensor) -> bool:
     keys = dims.is_flexible(last)
     turns = COUNTED in t.tags or not t.dtype.startswith(NUMBERS)
     return turns and (not keys or not t.tags.isdisjoint((LOOKED, TURNED)))
+
+
+def chosen(made: Tensor, choices: Sequence[Value | None]) -> Tensor:
+    """`made` is one of these or the other: whatever chooses, it is none of the rows' positions where neither is."""
+    counted = [c for c in choices if isinstance(c, Tensor) and COUNTED in c.tags]
+    others = [c for c in choices if not (isinstance(c, Tensor) and COUNTED in c.tags)]
+    if not counted or not all(map(row_places.from_a_fixed_row, counted)) or not all(map(_is_a_constant, others)):
+        return made
+    said = frozenset(t for c in counted for t in c.tags if type(t) is Begins or t in HANDED_ON)
+    made.tags = made.tags - {ONE} | said
+    return made
+
+
+def _is_a_constant(value: Value | None) -> bool:
+    return isinstance(value.data if isinstance(value, Tensor) else value, Const)
 
 
 def compared(made: Tensor, operands: Iterable[Value]) -> Tensor:

@@ -52,7 +52,9 @@ class Pick:
 
     `numbers` from `begin` on, each `step` more than the one before (see `torch/progressions.py`; None: in no order);
     `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is `kept` by `rest`; what is `new`
-    by `at`; and the sum of both, `placed`. `mask` tells masks apart.
+    by `at`; and the sum of both, `placed`. `mask` tells masks apart. `sides`: a mask that has these numbers for keys
+    before each row, for the one right behind it, and for those further behind (see `torch/mask_sides.py`); so many as
+    `begin` says are before the first row, and `step` more of them before each next one.
     """
 
     what: str
@@ -60,11 +62,12 @@ class Pick:
     held: Storage | None = None
     begin: Dim = 0
     step: int | None = 1
+    sides: tuple[float, ...] = ()
 
     @property
     def seen(self) -> Pick | None:
         """What a view of the tensor is."""
-        return self if self.what in ("numbers", "at", "rest") else None
+        return self if self.what in ("numbers", "at", "rest", "sides") else None
 
 
 @dataclass(slots=True, eq=False)

@@ -8,7 +8,17 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, recurrences, row_masks, row_mixing, rows, shapes
+from auditor.torch import (
+    mask_sides,
+    mixed_numbers,
+    positions,
+    progressions,
+    recurrences,
+    row_masks,
+    row_mixing,
+    rows,
+    shapes,
+)
 from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
@@ -41,6 +51,16 @@ def same(it: Interpreter, args: Args, site: Site | None) -> Tensor:
 def activated(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     """A function of each value, by which none stays as it was."""
     return recurrences.computed(it, bent(it, args, site))
+
+
+def negated(op: str) -> Op:
+    """`neg` and `logical_not`."""
+    return lambda it, args, site: mask_sides.negated(same(it, args, site), first(args), op)
+
+
+def logarithm(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Of 1 it is 0, and of 0 it hides what it is added to."""
+    return mask_sides.negated(activated(it, args, site), first(args), "log")
 
 
 def bent(it: Interpreter, args: Args, site: Site | None) -> Tensor:
@@ -79,6 +99,7 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
         )
         made = rows.spread_out(made, mask)
     made.tags = made.tags - UNMASKED | met
+    made = mask_sides.filled_where(made, first(args), mask, args.get(2, "value"))
     return row_masks.masked(it, made, site, first(args), mask)
 
 
@@ -98,9 +119,14 @@ def _weighed(scores: Tensor, made: Tensor) -> Tensor:
     return tagged(made, *(WEIGHED[tag] for tag in met)) if met else made
 
 
-def triangle(it: Interpreter, args: Args, site: Site | None) -> Value:
+def triangle(lower: bool) -> Op:
     """`tril` and `triu`: rows that were alike are not, and keys behind a row may be hidden from it."""
-    return triangular(same(it, args, site), size(args.get(1, "diagonal") or Const(0)))
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        diagonal = size(args.get(1, "diagonal") or Const(0))
+        return mask_sides.triangle(triangular(same(it, args, site), diagonal), first(args), lower, diagonal)
+
+    return run
 
 
 def ordered(axis: int, default: int | None = None, blends: bool = False) -> _TensorOp:
@@ -155,7 +181,12 @@ def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def running_sum(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return progressions.summed_up(_running(it, args, site), first(args))
+    t = first(args)
+    made = _running(it, args, site) if t.data is None else same(it, args, site)  # of one number nothing is mixed
+    made.tags = made.tags - {ALIKE}
+    made.dtype = dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype)
+    axis = integer(args.get(1, "dim", "axis"))
+    return mixed_numbers.summed_up(made, t, axis) if axis is not None else progressions.summed_up(made, t)
 
 
 def glu(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -12,6 +12,7 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import (
+    mixed_numbers,
     progressions,
     read_rows,
     row_layouts,
@@ -62,6 +63,8 @@ def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], 
     made.tags = made.tags | _moved(tensors, axis, made.shape)
     if len(tensors) > 1 and dims.is_query(lengths[0]) and _new_first(lengths, tensors):
         made.tags = made.tags | {MOVED}
+    if any(t.pick is not None for t in tensors):
+        made = mixed_numbers.joined(made, tensors, axis)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, tensors, site)
     made = vectors.joined(row_layouts.joined(made, lengths, site), tensors)
@@ -102,7 +105,7 @@ def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
     shape = shapes.broadcast([t.shape or () for t in known])
     axis = axis + len(shape) + 1 if axis < 0 else axis
     count: Dim = len(known) if source.exact else dims.symbol(dims.Atom("stack"))
-    return result((*shape[:axis], count, *shape[axis:]), *known)
+    return mixed_numbers.stacked(result((*shape[:axis], count, *shape[axis:]), *known), known)
 
 
 def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -6,7 +6,7 @@ from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, progressions, read_rows, row_mixing, rows, shapes
+from auditor.torch import mask_sides, positions, progressions, read_rows, row_mixing, rows, shapes
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import Op, first
 from auditor.torch.pairs import named_pair
@@ -31,8 +31,12 @@ def deviation(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A sum; of conditions it is how many hold."""
+    t, axes = first(args), _axes(args)
     made = _pooled(it, args, site)
-    return altered(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
+    made = altered(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
+    if t.pick is None or t.shape is None or axes is None or len(axes) != 1 or axes[0] >= len(t.shape):
+        return made
+    return mask_sides.counted(made, t, shapes.normal(axes[0], len(t.shape)))
 
 
 def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -124,6 +124,10 @@ def take_along(it: Interpreter, args: Args, site: Site | None) -> Value:
     return gather(it, Args([t, Const(axis), wide]), site)
 
 
+_MOST = 64
+"""Of as many parts each is told from the others."""
+
+
 @vectors.apart
 def tensor_split(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`tensor_split(t, parts or positions, dim)`: positions may count from the end."""
@@ -158,7 +162,7 @@ def split(it: Interpreter, args: Args, site: Site | None) -> Value:
         return _unknown_parts(t, given, site)
     count = dims.exact_div(t.shape[axis], each)
     _counted(it, dims.floordiv(t.shape[axis], each), site, "split()")
-    if isinstance(count, int) and count <= 64:
+    if isinstance(count, int) and count <= _MOST:
         return Seq("tuple", [_part(t, axis, each, site)] * count)
     if isinstance(each, int) and isinstance(t.shape[axis], int):
         whole = t.shape[axis]
@@ -175,7 +179,10 @@ def chunk(it: Interpreter, args: Args, site: Site | None) -> Value:
         return _unknown_parts(t, Seq("tuple", [NONE] * (count or 0)), site)
     axis = shapes.normal(axis, len(t.shape))
     each = dims.floordiv(t.shape[axis], count)
-    return Seq("tuple", [_part(t, axis, each, site)] * count)
+    if isinstance(each, int) or count < 1 or count > _MOST:
+        return Seq("tuple", [_part(t, axis, each, site)] * count)
+    lengths = [each] * (count - 1)
+    return Seq("tuple", _parts_of(t, axis, [*lengths, dims.sub(t.shape[axis], dims.mul(each, count - 1))], site))
 
 
 @vectors.apart
@@ -204,6 +211,8 @@ def _parts_of(t: Tensor, axis: int, lengths: Sequence[Dim], site: Site | None) -
 def _part(t: Tensor, axis: int, length: Dim, site: Site | None) -> Tensor:
     assert t.shape is not None
     made = viewed(t, shapes.replace(t.shape, axis, length))
+    if made.pick is not None and made.shape != t.shape:
+        made = progressions.disordered(made, t)  # which of the parts it is, and where it begins, is not known
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
         made.cuts = (*made.cuts, site)
     return made

@@ -6,7 +6,7 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import row_layouts, row_masks, rows, shapes
+from auditor.torch import mask_sides, row_layouts, row_masks, rows, shapes
 from auditor.torch.ops.conversions import view_of
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
@@ -74,7 +74,7 @@ def permute(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or order is None or not all(isinstance(o, int) for o in order):
         return unknown_tensor("a permutation that is not known", site, t)
     shape = t.shape
-    return viewed(t, tuple(shape[o] for o in order if isinstance(o, int)))
+    return mask_sides.turned_over(viewed(t, tuple(shape[o] for o in order if isinstance(o, int))), t)
 
 
 def transpose(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -85,7 +85,7 @@ def transpose(it: Interpreter, args: Args, site: Site | None) -> Value:
     shape = list(t.shape)
     if len(shape) >= 2:
         shape[a], shape[b] = shape[b], shape[a]
-    return viewed(t, tuple(shape))
+    return mask_sides.turned_over(viewed(t, tuple(shape)), t)
 
 
 def movedim(it: Interpreter, args: Args, site: Site | None) -> Value:

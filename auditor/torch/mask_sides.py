@@ -1,0 +1,251 @@
+"""Which side a mask hides: what it has for the keys before each row of the query, and what for those behind it.
+
+    keys <= rows                                           # 1 before, 0 behind
+    (1.0 - mask) * -1e9                                    # 0 before, -1e9 behind: added to scores, it hides these
+    torch.full((rows, end), -1e9).tril(start)              # -1e9 before, 0 behind: the wrong side
+    self.register_buffer("mask", torch.ones(size, size))   # 1 everywhere
+
+Keys far from a row say it, so that neither a window nor the begin of a call changes anything; a window that hides keys
+behind nothing has to meet another mask. Where rows and keys are as many, the keys lie along the last axis.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from auditor import dims
+from auditor.dims import Dim, is_query
+from auditor.torch import progressions
+from auditor.values import Const, Pick, Tensor, Unknown, Value
+from auditor.values.tags import ACROSS, SCORES, WEIGHTS, WEIGHTS_ACROSS
+
+Sides = tuple[float, ...]
+"""What a mask has before each row, for the key right behind it, and further behind."""
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_COMPUTED: dict[str, Callable[[float, float], float]] = {
+    **COMPARED,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": lambda a, b: a * b if a and b else 0.0,
+    "&": lambda a, b: float(bool(a) and bool(b)),
+    "|": lambda a, b: float(bool(a) or bool(b)),
+}
+_OF_ONE: dict[str, Callable[[float], float]] = {
+    "-": operator.neg,
+    "~": operator.not_,
+    "log": lambda x: math.log(x) if x > 0 else -math.inf,
+}
+_MET = frozenset({SCORES, ACROSS, WEIGHTS, WEIGHTS_ACROSS})
+_HIDES = -20.0
+"""What is added to a score so that hardly anything is left of its weight."""
+
+
+def of(value: Value | None) -> Sides | None:
+    """What a mask, or a tensor or number that is the same everywhere, has before and behind each row."""
+    if isinstance(value, Tensor):
+        if value.pick is not None:
+            return value.pick.sides or None
+        value = value.data
+    level = _level(value)
+    return (level, level, level) if level is not None else None
+
+
+def _level(value: Value | None) -> float | None:
+    if isinstance(value, Const) and isinstance(value.value, (bool, int, float)):
+        return float(value.value)
+    if isinstance(value, Unknown) and value.kind == "float" and value.name == "min":
+        return -math.inf  # `torch.finfo(type).min`
+    return None
+
+
+def filled(made: Tensor, value: Value) -> Tensor:
+    """`made`, a table of one number that a module keeps, should it be a mask."""
+    level = _level(value)
+    if level is not None and made.shape is not None and len(made.shape) > 1 and 1 not in made.shape[-2:]:
+        made.pick = Pick("sides", step=None, sides=(level, level, level))
+    return made
+
+
+def compared(op: str, a: Value, b: Value, made: Tensor) -> Tensor:
+    """`made` is `a op b`: numbers of rows and those of keys, or a mask and a number."""
+    p, q = progressions.numbers(a), progressions.numbers(b)
+    if p is None or q is None or p.step != 1 or q.step != 1 or op in ("==", "!="):
+        return combined(op, a, b, made)
+    axes = _axes(a), _axes(b)
+    if axes[0] is None or axes[1] is None or axes[0][0] == axes[1][0]:
+        return made
+    (at_a, many_a), (at_b, many_b) = axes[0], axes[1]
+    keys_first = is_query(many_b) if is_query(many_a) != is_query(many_b) else at_a > at_b
+    holds = COMPARED[op]
+    before, behind = (holds(-1, 0), holds(1, 0)) if keys_first else (holds(0, -1), holds(0, 1))
+    own = holds(0, 0) == before
+    keys, rows = (p, q) if keys_first else (q, p)
+    shown = dims.add(dims.sub(rows.begin, keys.begin), int(own))
+    lengths = (many_a, many_b) if keys_first else (many_b, many_a)
+    return _made(made, before, behind, shown, *lengths)
+
+
+def _axes(t: Value) -> tuple[int, Dim] | None:
+    """The only long axis of a tensor, counted from the last one, and its length."""
+    shape = t.shape if isinstance(t, Tensor) and t.shape is not None else ()
+    long = [(n - len(shape), d) for n, d in enumerate(shape) if d != 1]
+    return long[0] if len(long) == 1 else None
+
+
+def _made(made: Tensor, before: float, behind: float, shown: Dim, keys: Dim, rows: Dim) -> Tensor:
+    """`made` has these numbers; so many of the keys are before the first row, itself among them where it counts so."""
+    ahead = dims.sub(shown, dims.add(dims.sub(keys, rows), 1))
+    near = before if isinstance(ahead, int) and ahead > 0 else behind
+    made.pick = Pick("sides", begin=shown, sides=(float(before), float(near), float(behind)))
+    return made
+
+
+def triangle(made: Tensor, t: Tensor, lower: bool, diagonal: Dim | None) -> Tensor:
+    """`made` is what `tril`, or `triu`, leaves of a mask or of a tensor that is the same everywhere."""
+    sides = of(t)
+    if sides is None or made.shape is None or len(made.shape) < 2:
+        return made
+    rows, keys = made.shape[-2:]
+    across = is_query(keys) and not is_query(rows)
+    before, near, behind = sides
+    before, near, behind = (before, 0.0, 0.0) if lower != across else (0.0, near, behind)
+    if diagonal is None or across or near != behind:
+        made.pick = Pick("sides", step=None, sides=(before, near, behind))
+        return made
+    return _made(made, before, behind, dims.add(diagonal, int(lower)), keys, rows)
+
+
+def combined(op: str, a: Value, b: Value, made: Tensor) -> Tensor:
+    """`made` is `a op b`, of which one may be a mask; what is the same for all rows hides neither side of a row."""
+    if not (_is_mask(a) or _is_mask(b)) or op not in _COMPUTED:
+        return made
+    x, y = of(a), of(b)
+    if x is not None and y is not None:
+        numbers = [_COMPUTED[op](n, m) for n, m in zip(x, y, strict=True)]
+        if not any(map(math.isnan, numbers)):
+            made.pick = _like(a if _is_mask(a) else b, numbers)
+            if _is_mask(a) and _is_mask(b):
+                made.pick = replace(made.pick, step=None)
+    elif op in ("&", "+"):
+        mask, other = (a, b) if x is not None else (b, a)
+        if isinstance(mask, Tensor) and _is_mask(mask) and _is_alike(other):
+            made.pick = mask.pick
+    return made
+
+
+def _is_alike(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.shape is not None and not any(map(is_query, value.shape))
+
+
+def _is_mask(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.pick is not None and value.pick.what == "sides"
+
+
+def _like(mask: Value, sides: Iterable[float]) -> Pick:
+    assert isinstance(mask, Tensor)
+    assert mask.pick is not None
+    return replace(mask.pick, sides=tuple(map(float, sides)))
+
+
+def negated(made: Tensor, t: Tensor, op: str) -> Tensor:
+    """`made` is `-t`, `~t` or the like, or `log(t)`."""
+    p = t.pick
+    if p is None or p.what != "sides":
+        made.pick = None
+        if progressions.numbers(t) is not None and op == "-":
+            return progressions.combined("-", Const(0), t, made)
+        return made
+    made.pick = _like(t, map(_OF_ONE[op], p.sides))
+    return made
+
+
+def chosen(made: Tensor, condition: Value | None, yes: Value | None, no: Value | None) -> Tensor:
+    """`made` has `yes` where a condition holds and else `no`: a mask of numbers, or scores that keep what is behind."""
+    if condition is None or not _is_mask(condition):
+        return made
+    said, x, y = of(condition), of(yes), of(no)
+    assert said is not None
+    if x is not None and y is not None:
+        made.pick = _like(condition, (a if holds else b for holds, a, b in zip(said, x, y, strict=True)))
+        return made
+    for holds in said[1:]:
+        left = yes if holds else no
+        if isinstance(left, Tensor):
+            made.tags = made.tags | left.tags & _MET
+    return made
+
+
+def filled_where(made: Tensor, t: Tensor, mask: Value, value: Value | None) -> Tensor:
+    """`made` is `t` with a number where a mask says so. One that nobody knows is taken for one that hides."""
+    level = of(value)
+    keeps = level is not None and level[0] > _HIDES and not t.tags.isdisjoint(_MET)
+    return chosen(made, mask, t if keeps else value, t)
+
+
+def meets(op: str, made: Tensor, a: Value, b: Value) -> Tensor:
+    """`made` is `a op b`, of which one may be scores or weights: unmasked where keys behind a row are left."""
+    for t, mask in ((a, b), (b, a)):
+        if isinstance(t, Tensor) and isinstance(mask, Tensor) and _is_mask(mask) and t.tags & _MET:
+            said = mask if op != "-" else negated(Tensor(mask.shape, mask.dtype), mask, "-")
+            if shows_behind(said, op):
+                made.tags = made.tags | t.tags & _MET
+    return made
+
+
+def shows_behind(mask: Tensor, op: str = "") -> bool:
+    """Whether attention that is given a mask, or scores that it is added to, shows each row the keys behind it."""
+    if not _is_mask(mask) or mask.pick is None:
+        return False
+    before, *behind = mask.pick.sides
+    if op == "*":
+        return any(behind)
+    as_bias = any(n > _HIDES and not n - before <= _HIDES for n in behind)
+    if op or mask.dtype.startswith(("float", "bfloat", "half", "int")):
+        return as_bias
+    return any(behind) and (mask.dtype == "bool" or as_bias)
+
+
+def counted(made: Tensor, t: Tensor, axis: int) -> Tensor:
+    """`made` is the sum of a mask along its keys: how many there are before each row, or behind it."""
+    p = t.pick
+    if p is None or p.what != "sides" or p.step is None or t.shape is None:
+        return made
+    rows, keys = t.shape[-2:]
+    across = is_query(keys) and not is_query(rows)
+    if axis - len(t.shape) != (-2 if across else -1):
+        return made
+    if (p.sides[0], p.sides[2]) == (1.0, 0.0):
+        return progressions.progression(made, p.begin, 1)
+    if (p.sides[0], p.sides[2]) == (0.0, 1.0):
+        return progressions.progression(made, dims.sub(t.shape[axis], p.begin), -1)
+    return made
+
+
+def cut(made: Tensor, t: Tensor) -> Tensor:
+    """`made`, rows and keys of a mask: it hides the same side."""
+    if t.pick is not None and t.pick.what == "sides" and made.shape is not None and len(made.shape) > 1:
+        rows, keys = made.shape[-2:]
+        across = is_query(keys) and not is_query(rows)
+        same = t.shape is not None and t.shape[-2:] == (rows, keys)
+        made.pick = None if across and not same else t.pick if same else replace(t.pick, step=None)
+    return made
+
+
+def turned_over(made: Tensor, t: Tensor) -> Tensor:
+    """`made` is `t` with its axes in another order: what has as many rows as keys may then be another mask."""
+    if made.pick is not None and made.pick.what == "sides":
+        axes = (t.shape or ())[-2:]
+        if sum(map(is_query, axes)) != 1 and len(set(made.pick.sides)) > 1:
+            made.pick = None
+    return made
