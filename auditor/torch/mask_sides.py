@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from auditor import dims
-from auditor.dims import Dim, is_query
+from auditor.dims import is_query
 from auditor.torch import progressions
 from auditor.values import Const, Pick, Tensor, Unknown, Value
 from auditor.values.tags import ACROSS, SCORES, WEIGHTS, WEIGHTS_ACROSS
@@ -40,6 +40,7 @@ _COMPUTED: dict[str, Callable[[float, float], float]] = {
     "*": lambda a, b: a * b if a and b else 0.0,
     "&": lambda a, b: float(bool(a) and bool(b)),
     "|": lambda a, b: float(bool(a) or bool(b)),
+    "^": lambda a, b: float(bool(a) != bool(b)),
 }
 _OF_ONE: dict[str, Callable[[float], float]] = {
     "-": operator.neg,
@@ -77,69 +78,20 @@ def filled(made: Tensor, value: Value) -> Tensor:
     return made
 
 
-def compared(op: str, a: Value, b: Value, made: Tensor) -> Tensor:
-    """`made` is `a op b`: numbers of rows and those of keys, or a mask and a number."""
-    p, q = progressions.numbers(a), progressions.numbers(b)
-    if p is None or q is None or p.step != 1 or q.step != 1 or op in ("==", "!="):
-        return combined(op, a, b, made)
-    axes = _axes(a), _axes(b)
-    if axes[0] is None or axes[1] is None or axes[0][0] == axes[1][0]:
-        return made
-    (at_a, many_a), (at_b, many_b) = axes[0], axes[1]
-    keys_first = is_query(many_b) if is_query(many_a) != is_query(many_b) else at_a > at_b
-    holds = COMPARED[op]
-    before, behind = (holds(-1, 0), holds(1, 0)) if keys_first else (holds(0, -1), holds(0, 1))
-    own = holds(0, 0) == before
-    keys, rows = (p, q) if keys_first else (q, p)
-    shown = dims.add(dims.sub(rows.begin, keys.begin), int(own))
-    lengths = (many_a, many_b) if keys_first else (many_b, many_a)
-    return _made(made, before, behind, shown, *lengths)
-
-
-def _axes(t: Value) -> tuple[int, Dim] | None:
-    """The only long axis of a tensor, counted from the last one, and its length."""
-    shape = t.shape if isinstance(t, Tensor) and t.shape is not None else ()
-    long = [(n - len(shape), d) for n, d in enumerate(shape) if d != 1]
-    return long[0] if len(long) == 1 else None
-
-
-def _made(made: Tensor, before: float, behind: float, shown: Dim, keys: Dim, rows: Dim) -> Tensor:
-    """`made` has these numbers; so many of the keys are before the first row, itself among them where it counts so."""
-    ahead = dims.sub(shown, dims.add(dims.sub(keys, rows), 1))
-    near = before if isinstance(ahead, int) and ahead > 0 else behind
-    made.pick = Pick("sides", begin=shown, sides=(float(before), float(near), float(behind)))
-    return made
-
-
-def triangle(made: Tensor, t: Tensor, lower: bool, diagonal: Dim | None) -> Tensor:
-    """`made` is what `tril`, or `triu`, leaves of a mask or of a tensor that is the same everywhere."""
-    sides = of(t)
-    if sides is None or made.shape is None or len(made.shape) < 2:
-        return made
-    rows, keys = made.shape[-2:]
-    across = is_query(keys) and not is_query(rows)
-    before, near, behind = sides
-    before, near, behind = (before, 0.0, 0.0) if lower != across else (0.0, near, behind)
-    if diagonal is None or across or near != behind:
-        made.pick = Pick("sides", step=None, sides=(before, near, behind))
-        return made
-    return _made(made, before, behind, dims.add(diagonal, int(lower)), keys, rows)
-
-
 def combined(op: str, a: Value, b: Value, made: Tensor) -> Tensor:
     """`made` is `a op b`, of which one may be a mask; what is the same for all rows hides neither side of a row."""
-    if not (_is_mask(a) or _is_mask(b)) or op not in _COMPUTED:
+    if not (is_mask(a) or is_mask(b)) or op not in _COMPUTED:
         return made
     x, y = of(a), of(b)
     if x is not None and y is not None:
         numbers = [_COMPUTED[op](n, m) for n, m in zip(x, y, strict=True)]
         if not any(map(math.isnan, numbers)):
-            made.pick = _like(a if _is_mask(a) else b, numbers)
-            if _is_mask(a) and _is_mask(b):
+            made.pick = _like(a if is_mask(a) else b, numbers)
+            if is_mask(a) and is_mask(b):
                 made.pick = replace(made.pick, step=None)
     elif op in ("&", "+"):
         mask, other = (a, b) if x is not None else (b, a)
-        if isinstance(mask, Tensor) and _is_mask(mask) and _is_alike(other):
+        if isinstance(mask, Tensor) and is_mask(mask) and _is_alike(other):
             made.pick = mask.pick
     return made
 
@@ -148,20 +100,22 @@ def _is_alike(value: Value) -> bool:
     return isinstance(value, Tensor) and value.shape is not None and not any(map(is_query, value.shape))
 
 
-def _is_mask(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.pick is not None and value.pick.what == "sides"
+def is_mask(value: Value) -> bool:
+    """Whether it is known of a tensor what it has on each side."""
+    return isinstance(value, Tensor) and value.pick is not None and bool(value.pick.sides)
 
 
 def _like(mask: Value, sides: Iterable[float]) -> Pick:
     assert isinstance(mask, Tensor)
     assert mask.pick is not None
-    return replace(mask.pick, sides=tuple(map(float, sides)))
+    step = mask.pick.step if mask.pick.what == "sides" else None
+    return replace(mask.pick, what="sides", step=step, sides=tuple(map(float, sides)))
 
 
 def negated(made: Tensor, t: Tensor, op: str) -> Tensor:
     """`made` is `-t`, `~t` or the like, or `log(t)`."""
     p = t.pick
-    if p is None or p.what != "sides":
+    if p is None or not p.sides:
         made.pick = None
         if progressions.numbers(t) is not None and op == "-":
             return progressions.combined("-", Const(0), t, made)
@@ -172,7 +126,7 @@ def negated(made: Tensor, t: Tensor, op: str) -> Tensor:
 
 def chosen(made: Tensor, condition: Value | None, yes: Value | None, no: Value | None) -> Tensor:
     """`made` has `yes` where a condition holds and else `no`: a mask of numbers, or scores that keep what is behind."""
-    if condition is None or not _is_mask(condition):
+    if condition is None or not is_mask(condition):
         return made
     said, x, y = of(condition), of(yes), of(no)
     assert said is not None
@@ -196,7 +150,7 @@ def filled_where(made: Tensor, t: Tensor, mask: Value, value: Value | None) -> T
 def meets(op: str, made: Tensor, a: Value, b: Value) -> Tensor:
     """`made` is `a op b`, of which one may be scores or weights: unmasked where keys behind a row are left."""
     for t, mask in ((a, b), (b, a)):
-        if isinstance(t, Tensor) and isinstance(mask, Tensor) and _is_mask(mask) and t.tags & _MET:
+        if isinstance(t, Tensor) and isinstance(mask, Tensor) and is_mask(mask) and t.tags & _MET:
             said = mask if op != "-" else negated(Tensor(mask.shape, mask.dtype), mask, "-")
             if shows_behind(said, op):
                 made.tags = made.tags | t.tags & _MET
@@ -205,7 +159,7 @@ def meets(op: str, made: Tensor, a: Value, b: Value) -> Tensor:
 
 def shows_behind(mask: Tensor, op: str = "") -> bool:
     """Whether attention that is given a mask, or scores that it is added to, shows each row the keys behind it."""
-    if not _is_mask(mask) or mask.pick is None:
+    if not is_mask(mask) or mask.pick is None:
         return False
     before, *behind = mask.pick.sides
     if op == "*":
@@ -234,17 +188,17 @@ def counted(made: Tensor, t: Tensor, axis: int) -> Tensor:
 
 def cut(made: Tensor, t: Tensor) -> Tensor:
     """`made`, rows and keys of a mask: it hides the same side."""
-    if t.pick is not None and t.pick.what == "sides" and made.shape is not None and len(made.shape) > 1:
+    if t.pick is not None and is_mask(t) and made.shape is not None and len(made.shape) > 1:
         rows, keys = made.shape[-2:]
         across = is_query(keys) and not is_query(rows)
         same = t.shape is not None and t.shape[-2:] == (rows, keys)
-        made.pick = None if across and not same else t.pick if same else replace(t.pick, step=None)
+        made.pick = t.pick if same else None if across else replace(_like(t, t.pick.sides), step=None)
     return made
 
 
 def turned_over(made: Tensor, t: Tensor) -> Tensor:
     """`made` is `t` with its axes in another order: what has as many rows as keys may then be another mask."""
-    if made.pick is not None and made.pick.what == "sides":
+    if made.pick is not None and made.pick.sides:
         axes = (t.shape or ())[-2:]
         if sum(map(is_query, axes)) != 1 and len(set(made.pick.sides)) > 1:
             made.pick = None

@@ -69,6 +69,6 @@ def _changes(factor: Value) -> bool:
         return isinstance(factor.value, float) and factor.value not in (-1.0, 0.0, 1.0)
     if not isinstance(factor, Tensor) or factor.dtype.startswith(("int", "uint", "bool")):
         return False
-    if factor.pick is not None and factor.pick.what != "sides":
+    if factor.pick is not None and not factor.pick.sides:
         return False
     return LEARNED in factor.handed_on and factor.tags.isdisjoint(_MASKS)

@@ -86,7 +86,7 @@ def numbered(events: Events | None, *operands: Value | None) -> None:
 
 def _all_differ(value: Value | None) -> bool:
     pick = value.pick if isinstance(value, Tensor) else None
-    return pick is not None and pick.what != "sides" and pick.step != 0
+    return pick is not None and not pick.sides and pick.step != 0
 
 
 def carried(tags: frozenset[str], sources: Sequence[Tensor]) -> frozenset[str]:

@@ -54,7 +54,8 @@ class Pick:
     `at`, 1 where they equal a position; `rest`, its opposite; a state `held` as it is `kept` by `rest`; what is `new`
     by `at`; and the sum of both, `placed`. `mask` tells masks apart. `sides`: a mask that has these numbers for keys
     before each row, for the one right behind it, and for those further behind (see `torch/mask_sides.py`); so many as
-    `begin` says are before the first row, and `step` more of them before each next one.
+    `begin` says are before the first row, and `step` more of them before each next one; `distance`: how far rows are
+    from keys, or (`step` -1) these from those, where the first ones are as far apart as `begin` says.
     """
 
     what: str
@@ -67,7 +68,7 @@ class Pick:
     @property
     def seen(self) -> Pick | None:
         """What a view of the tensor is."""
-        return self if self.what in ("numbers", "at", "rest", "sides") else None
+        return self if self.what in ("numbers", "at", "rest", "sides", "distance") else None
 
 
 @dataclass(slots=True, eq=False)

@@ -53,6 +53,25 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
     "expanded": masked(f"({WRONG}).expand(1, 1, rows, end)"),
     "and padding": masked(f"({WRONG}) & {PADDING}"),
     "a window and nothing else": masked(WINDOW),
+    "by a distance": masked(f"({ROWS} - {KEYS}) <= 0"),
+    "by a distance, the other way round": masked(f"({KEYS} - {ROWS}) >= 0"),
+    "by a distance to the next row": masked(f"({ROWS} - {KEYS}) >= -1"),
+    "a window by a distance and nothing else": masked(f"torch.sub({ROWS}, {KEYS}) < 128"),
+    "a slope for each distance and nothing else": masked(f"0.1 * ({KEYS} - {ROWS})"),
+    "a slope for each distance and the wrong bias": masked(
+        f"0.1 * ({KEYS} - {ROWS}) + torch.where({WRONG}, 0.0, -1e9)"
+    ),
+    "or the keys of the call": masked(f"({CAUSAL}) | ({KEYS} >= start)"),
+    "or the keys of the call, by a function": masked(f"torch.logical_or({CAUSAL}, {KEYS} > start - 1)"),
+    "what was there before and all new ones": masked(
+        "torch.cat((torch.ones(rows, start, dtype=torch.bool), torch.ones(rows, rows, dtype=torch.bool)), -1)"
+    ),
+    "what was there before and an upper triangle": masked(
+        "torch.cat((torch.ones(rows, start, dtype=torch.bool), torch.ones(rows, rows, dtype=torch.bool).triu()), -1)"
+    ),
+    "what was there before and a lower triangle of a bias": masked(
+        "torch.cat((torch.zeros(rows, start), torch.full((rows, rows), -1e9).tril(-1)), -1)"
+    ),
     "a window or causal": masked(f"({WINDOW}) | ({CAUSAL})"),
     "the upper triangle of ones": masked("torch.ones(rows, end, dtype=torch.bool).triu(start)"),
     "a lower triangle that is too wide": masked("torch.ones(rows, end, dtype=torch.bool).tril(start + 1)"),
@@ -120,6 +139,16 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
     "rows that are no less": masked(f"{ROWS} >= {KEYS}"),
     "by a function": masked(f"torch.le({KEYS}, {ROWS})"),
     "the opposite of what is behind": masked(f"~({WRONG.replace('>=', '>')})"),
+    "by a distance": masked(f"({ROWS} - {KEYS}) >= 0"),
+    "by a distance, the other way round": masked(f"0 >= ({KEYS} - {ROWS})"),
+    "by a distance and a window": masked(f"(({ROWS} - {KEYS}) >= 0) & (({ROWS} - {KEYS}) < 128)"),
+    "a slope for each distance and a bias": masked(f"0.1 * ({KEYS} - {ROWS}) + torch.where({CAUSAL}, 0.0, -1e9)"),
+    "what was there before and a lower triangle": masked(
+        "torch.cat((torch.ones(rows, start, dtype=torch.bool), torch.ones(rows, rows, dtype=torch.bool).tril()), -1)"
+    ),
+    "what was there before and an upper triangle of a bias": masked(
+        "torch.cat((torch.zeros(rows, start), torch.full((rows, rows), -1e9).triu(1)), -1)"
+    ),
     "a comparison with 1": masked(f"({CAUSAL}).int() == 1"),
     "and padding": masked(f"({CAUSAL}) & {PADDING}"),
     "and a window": masked(f"({CAUSAL}) & ({WINDOW})"),

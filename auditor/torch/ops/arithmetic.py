@@ -8,6 +8,7 @@ from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import (
+    key_comparisons,
     key_windows,
     mask_sides,
     mixed_numbers,
@@ -67,7 +68,9 @@ def _counted(op: str, made: Tensor, args: Args) -> Tensor:
 
 
 def _of_masks(op: str, a: Value, b: Value, made: Tensor) -> Tensor:
-    """`made` is `a op b`, of which one may be a mask."""
+    """`made` is `a op b`, of which one may be a mask, or both numbers of rows and keys."""
+    if op == "-":
+        made = key_comparisons.difference(a, b, made)
     return mask_sides.meets(op, mask_sides.combined(op, a, b, made), a, b)
 
 
@@ -177,7 +180,7 @@ def _of_keys(it: Interpreter, op: str, a: Value, b: Value, made: Tensor, site: S
     """`made` is a comparison, which may be one of numbers of keys with those of rows, or with one for all of them."""
     if _picked(a) is None and _picked(b) is None:
         return made
-    return key_windows.compared(it, op, a, b, mask_sides.compared(op, a, b, made), site)
+    return key_windows.compared(it, op, a, b, key_comparisons.compared(op, a, b, made), site)
 
 
 def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:

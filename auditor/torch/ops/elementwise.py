@@ -9,6 +9,7 @@ from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import (
+    key_comparisons,
     mask_sides,
     mixed_numbers,
     positions,
@@ -124,7 +125,7 @@ def triangle(lower: bool) -> Op:
 
     def run(it: Interpreter, args: Args, site: Site | None) -> Value:
         diagonal = size(args.get(1, "diagonal") or Const(0))
-        return mask_sides.triangle(triangular(same(it, args, site), diagonal), first(args), lower, diagonal)
+        return key_comparisons.triangle(triangular(same(it, args, site), diagonal), first(args), lower, diagonal)
 
     return run
 

@@ -12,6 +12,7 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import (
+    key_comparisons,
     mixed_numbers,
     progressions,
     read_rows,
@@ -63,8 +64,8 @@ def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], 
     made.tags = made.tags | _moved(tensors, axis, made.shape)
     if len(tensors) > 1 and dims.is_query(lengths[0]) and _new_first(lengths, tensors):
         made.tags = made.tags | {MOVED}
-    if any(t.pick is not None for t in tensors):
-        made = mixed_numbers.joined(made, tensors, axis)
+    if any(t.pick is not None or t.data is not None for t in tensors):
+        made = key_comparisons.joined(mixed_numbers.joined(made, tensors, axis), tensors, axis)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, tensors, site)
     made = vectors.joined(row_layouts.joined(made, lengths, site), tensors)
