@@ -79,7 +79,7 @@ def _marked(
     """`made`, with what is to be said of its rows: whose they are, and of a cache, which of them."""
     made = rows.other(it, made, any(p.elsewhere for p in parts), site)
     if any(p.turned for p in parts):
-        made = rows.turned(made, site)
+        made = rows.turned(made, tensor, site)
     if TRIANGLE in tensor.tags:
         made = _of_triangle(made, tensor, parts)
     if BEHIND in tensor.tags:

@@ -33,7 +33,7 @@ def compared(op: str, a: Value, b: Value, made: Tensor) -> Tensor:
     if p is None or q is None or p.step != 1 or q.step != 1:
         made = _of_keys(op, a, b, made)
         return made if made.pick is not None else combined(op, a, b, made)
-    found = _rows_and_keys(a, b)
+    found = rows_and_keys(a, b)
     if found is None:
         return made
     keys_first, rows, keys = found
@@ -41,7 +41,7 @@ def compared(op: str, a: Value, b: Value, made: Tensor) -> Tensor:
     return _held(_TURNED[op] if keys_first else op, begin, rows, keys, made)
 
 
-def _rows_and_keys(a: Value, b: Value) -> tuple[bool, Dim, Dim] | None:
+def rows_and_keys(a: Value, b: Value) -> tuple[bool, Dim, Dim] | None:
     """Whether the first of two progressions has the keys, and how many rows and keys there are.
 
     Where these are as many the keys lie along the last axis.
@@ -82,7 +82,7 @@ def difference(a: Value, b: Value, made: Tensor) -> Tensor:
     p, q = progressions.numbers(a), progressions.numbers(b)
     if made.pick is not None or p is None or q is None or p.step != 1 or q.step != 1:
         return made
-    found = _rows_and_keys(a, b)
+    found = rows_and_keys(a, b)
     if found is not None:
         sign = -1 if found[0] else 1
         begin = dims.sub(p.begin, q.begin)

@@ -210,6 +210,8 @@ def is_table(t: Tensor) -> bool:
 def picked(made: Tensor, t: Tensor, index: Value | None) -> Tensor:
     """`made` is what the progression `t` has at the places of another one."""
     p, at = numbers(t), numbers(index)
+    if at is None and isinstance(index, Tensor) and (number := one(index)) is not None:
+        at = Pick("numbers", begin=number, step=0)
     if p is None or at is None or p.step is None or sum(d != 1 for d in made.shape or ()) > 1:
         return made
     begin = dims.add(p.begin, dims.mul(p.step, at.begin))

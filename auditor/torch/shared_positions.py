@@ -13,6 +13,7 @@ from auditor.values import NO_FLAGS, Const, Num, Seq, Tensor, Value, altered
 from auditor.values.tags import (
     ALIKE,
     BESIDE,
+    BLENDED,
     COUNTED,
     HANDED_ON,
     INPUT,
@@ -25,6 +26,7 @@ from auditor.values.tags import (
     STANDING,
     TOKENS,
     TURNED,
+    At,
     Begins,
 )
 
@@ -51,6 +53,19 @@ def with_number(events: Events | None, made: Tensor, a: Value, b: Value, site: S
         made.tags = made.tags | {SHARED}
         if events is not None and site is not None:
             events.shared.append((site, of_length(Tensor(()), number)))
+    return made
+
+
+def scaled(op: str, made: Tensor, a: Value, b: Value, site: Site | None) -> Tensor:
+    """`made` is a product of what each row has and a number: by how many rows or keys there are, it is none of its own.
+
+    Whole numbers may be where a row lies in what was made flat.
+    """
+    t, number = (a, b) if isinstance(a, Tensor) else (b, a)
+    of_a_call = isinstance(number, Num) and (number.dim.query or number.dim.flexible)
+    whole = made.dtype.startswith(NUMBERS) and op != "/"
+    if of_a_call and isinstance(t, Tensor) and not whole and _may_differ(t) and COUNTED not in t.tags:
+        made.tags = made.tags | At.of(BLENDED, site)
     return made
 
 
@@ -174,6 +189,14 @@ def stands_at(events: Events | None, made: Tensor, position: Value | None, site:
         return made
     events.shared.append((site, altered(position, tags=position.tags | {TURNED})))
     made.tags = made.tags | {SHARED}
+    return made
+
+
+def biased(events: Events | None, made: Tensor, mask: Tensor, site: Site | None) -> Tensor:
+    """`made` is what attention gives, whose scores a mask was added to that has the numbers of rows in it."""
+    if events is not None and site is not None and COUNTED in mask.tags and _turns(mask):
+        events.shared.append((site, mask))
+        made.tags = made.tags | {SHARED}
     return made
 
 

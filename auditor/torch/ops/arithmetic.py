@@ -178,9 +178,9 @@ def compared(op: str) -> Op:
 
 def _of_keys(it: Interpreter, op: str, a: Value, b: Value, made: Tensor, site: Site | None) -> Tensor:
     """`made` is a comparison, which may be one of numbers of keys with those of rows, or with one for all of them."""
-    if _picked(a) is None and _picked(b) is None:
-        return made
-    return key_windows.compared(it, op, a, b, key_comparisons.compared(op, a, b, made), site)
+    if _picked(a) is not None or _picked(b) is not None:
+        made = key_comparisons.compared(op, a, b, made)
+    return key_windows.compared(it, op, a, b, made, site)
 
 
 def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -247,6 +247,8 @@ def combine(it: Interpreter, values: Sequence[Value], site: Site | None) -> Tens
         made = tagged(made, MIXED)
     if made.dtype.startswith(("int", "uint")):
         made.dtype = next((v.dtype for v in values if isinstance(v, Tensor) and _is_float(v)), made.dtype)
+    if made.dtype.startswith(("int", "uint")) and any(isinstance(v, Const) and type(v.value) is float for v in values):
+        made.dtype = "float32"
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, values, site)
     if shape is None:
@@ -300,6 +302,8 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         it.events.meets(a.shape or (), b.shape or (), site)
     if (type(b) in _LENGTHS or type(a) in _LENGTHS) and op not in _COMPARES:
         made = shared_positions.with_number(it.events, made, a, b, site)
+        if op not in ("+", "-"):
+            made = shared_positions.scaled(op, made, a, b, site)
     if op in ("%", "&") or (op == "-" and isinstance(b, Tensor) and FLOORED in b.tags):
         made = tagged(made, WRAPS)
     elif op == "//":
@@ -318,6 +322,8 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         made = _of_keys(it, op, a, b, made, site) if op in _COMPARES else _of_masks(op, a, b, made)
         if op not in ("*", "/"):
             shared_positions.numbered(it.events, a, b)
+    elif op in _COMPARES:
+        made = key_windows.compared(it, op, a, b, made, site)
     if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
         made.data = operators.binary(op, a.data, b)
     return made

@@ -123,7 +123,7 @@ def linspace(it: Interpreter, args: Args, site: Site | None) -> Value:
     start, end = (size(args.get(n, name) or NONE) for n, name in enumerate(("start", "end")))
     if start is not None and end is not None and dims.sub(end, start) == dims.sub(steps, 1):
         return progressions.progression(made, start, 1)
-    return made
+    return progressions.progression(made, 0, None) if dims.is_query(steps) else made
 
 
 def eye(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -31,6 +31,7 @@ from auditor.values.tags import (
     FLIPPED,
     FLOORED,
     FROM,
+    MASK,
     MOVED,
     TRIANGLE,
     TURNED,
@@ -178,6 +179,7 @@ def flip_of(axis: int) -> Op:
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = row_mixing.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site, cached=False)
+    made = rows.turned(made, made, site) if MASK in made.tags and rows.has_rows(made) else made
     return tagged(progressions.disordered(made, first(args)), MOVED)
 
 

@@ -11,8 +11,8 @@ from auditor.torch.mask_sides import shows_behind
 from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given, merge_places, text_of
-from auditor.values.tags import BLENDED, LEARNED, MOVED, SCORES, SHARED, STANDING, TOKENS, kept
+from auditor.values import NO_FLAGS, NONE, Args, Seq, Tensor, Value, altered, is_given, merge_places, text_of
+from auditor.values.tags import BLENDED, FLIPPED, LEARNED, MOVED, SCORES, SHARED, STANDING, TOKENS, At, kept
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -111,9 +111,10 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     made = rows.blended(row_mixing.mixed(made), site, unmasked and not causal)
     if not isinstance(mask, Tensor):
         return made
-    made.tags = made.tags | kept(mask.tags, BLENDED)
+    made.tags = made.tags | kept(mask.tags, BLENDED) | (At.of(BLENDED, site) if FLIPPED in mask.tags else NO_FLAGS)
     if it.events is not None and site is not None and v is not None and shows_behind(mask):
         it.events.shows_behind(v, site)
+    made = shared_positions.biased(it.events, made, mask, site)
     at = mask.places[-1] if unmasked and mask.places else None
     return rows.blended(made, at, at is not None and not causal)
 

@@ -87,7 +87,7 @@ def _by_numbers(it: Interpreter, made: Tensor, t: Tensor, axis: int, index: Tens
     if progressions.is_each(index, t.shape[axis]):
         return made
     made = row_mixing.along(it, made, t, Const(axis), site=site)
-    return rows.turned(made, site) if dims.is_query(t.shape[axis]) and progressions.is_known(index) else made
+    return rows.turned(made, t, site) if dims.is_query(t.shape[axis]) and progressions.is_known(index) else made
 
 
 def _in_order(made: Tensor, t: Tensor, axis: int | None, index: Tensor) -> Tensor:
