@@ -27,21 +27,28 @@ _OWN = {"<": 0, ">=": 0, "<=": 1, ">": 1}
 
 def compared(it: Interpreter, op: str, a: Value, b: Value, made: Tensor, site: Site | None) -> Tensor:
     """`made` is `a op b`: marked where it says something else of a key and a row in another call."""
-    hangs = FIRST_KEYS in made.tags or _by_a_call(it, op, a, b) or _by_a_part(a, b) or _by_a_part(b, a)
+    hangs = _by_a_call(it, op, a, b)
+    if hangs is None:
+        hangs = FIRST_KEYS in made.tags or _by_a_part(a, b) or _by_a_part(b, a)
+    elif not hangs:
+        made.tags = made.tags - {FIRST_KEYS}
     if hangs:
         made.tags = made.tags | At.of(BLENDED, site)
         made.places = merge_places(made.places, here(site))
     return made
 
 
-def _by_a_call(it: Interpreter, op: str, a: Value, b: Value) -> bool:
-    """Whether the numbers of keys are compared with such of rows, or with one, that are other ones in another call."""
+def _by_a_call(it: Interpreter, op: str, a: Value, b: Value) -> bool | None:
+    """Whether the numbers of keys are compared with such of rows, or with one, that are other ones in another call.
+
+    None where these are not known.
+    """
     p, q = progressions.numbers(a), progressions.numbers(b)
     found = rows_and_keys(a, b) if p is not None and q is not None else None
     if found is not None and p is not None and q is not None:
         keys_first, rows, keys = found
         apart = dims.sub(q.begin, p.begin) if keys_first else dims.sub(p.begin, q.begin)
-        return p.step == q.step == 1 and _differs(dims.sub(apart, dims.sub(keys, rows)), keys)
+        return _differs(dims.sub(apart, dims.sub(keys, rows)), keys) if p.step == q.step == 1 else None
     for keys_, number in ((a, b), (b, a)):
         at, bound = progressions.numbers(keys_), progressions.one(number)
         if bound is None or not isinstance(keys_, Tensor):
@@ -52,7 +59,7 @@ def _by_a_call(it: Interpreter, op: str, a: Value, b: Value) -> bool:
         if at is not None and at.step == 1 and op in _OWN and isinstance(bound, Poly) and length is not None:
             own = _OWN[op] if keys_ is a else 1 - _OWN[op]
             return _hides_some(it, dims.add(bound, own), length)
-    return False
+    return None
 
 
 def _differs_far(distance: Pick, bound: Dim, shape: Shape) -> bool:

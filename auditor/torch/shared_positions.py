@@ -9,7 +9,7 @@ from auditor import dims
 from auditor.operators import depends_on_query
 from auditor.torch import progressions, row_places
 from auditor.torch.positions import NUMBERS, OF, differs, holds_rows, inputs, is_cache, is_rows, of_length
-from auditor.values import NO_FLAGS, Const, Num, Seq, Tensor, Value, altered
+from auditor.values import NO_FLAGS, Const, Num, Seq, Tensor, Unknown, Value, altered
 from auditor.values.tags import (
     ALIKE,
     BESIDE,
@@ -62,7 +62,8 @@ def scaled(op: str, made: Tensor, a: Value, b: Value, site: Site | None) -> Tens
     Whole numbers may be where a row lies in what was made flat.
     """
     t, number = (a, b) if isinstance(a, Tensor) else (b, a)
-    of_a_call = isinstance(number, Num) and (number.dim.query or number.dim.flexible)
+    said = number.dim if isinstance(number, Num) else number if isinstance(number, Unknown) else None
+    of_a_call = said is not None and (said.query or said.flexible)
     whole = made.dtype.startswith(NUMBERS) and op != "/"
     if of_a_call and isinstance(t, Tensor) and not whole and _may_differ(t) and COUNTED not in t.tags:
         made.tags = made.tags | At.of(BLENDED, site)

@@ -10,6 +10,7 @@ from rules.verdict import Verdict
 from tests.auditor.edits import Edit, before, instead
 from tests.auditor.support import EXPORTER, indented, judged, line_of, mutate
 from tests.auditor.test_attacks_masks import ACROSS, ADDED, ATTENTION, SCORES, WEIGHED
+from tests.auditor.test_progressions import FROM_THE_SAME
 
 KEYS, ROWS = "torch.arange(end)[None]", "torch.arange(start, end)[:, None]"
 CAUSAL, WRONG = f"{KEYS} <= {ROWS}", f"{KEYS} >= {ROWS}"
@@ -119,6 +120,30 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
     "a shared window by the largest position": masked(f"({CAUSAL}) & ({KEYS} > position_ids.max() - 128)"),
     "a shared window as a bias": masked(f"torch.where({CAUSAL}, 0.0, -1e9) + torch.where({SHARED}, 0.0, -1e9)"),
     "a shared window and the first keys": masked(f"({CAUSAL}) & (({KEYS} < 4) | ({SHARED}))"),
+    "a window of as many keys as rows": masked(f"({CAUSAL}) & ({KEYS} > {ROWS} - rows)"),
+    "a window of half the keys": masked(f"({CAUSAL}) & ({KEYS} > {ROWS} - end // 2)"),
+    "a window of as many keys as rows, by a distance": masked(f"({CAUSAL}) & (({ROWS} - {KEYS}) < rows)"),
+    "the first half of all keys": masked(f"({CAUSAL}) & ({KEYS} < end // 2)"),
+    "more keys for more rows": masked(f"({CAUSAL}) & ({KEYS} < 64 * rows)"),
+    "the chunk of the last key": masked(f"({CAUSAL}) & ({KEYS} // 64 == (end - 1) // 64)"),
+    "every other key from the last on": masked(f"({CAUSAL}) & ({KEYS} % 2 == end % 2)"),
+    "and rows from 0": masked(f"({CAUSAL}) & ({KEYS} >= torch.arange(rows)[:, None])"),
+    "every other key from rows that begin at 0": masked(
+        f"({CAUSAL}) & ((torch.arange(rows)[:, None] - {KEYS}) % 2 == 0)"
+    ),
+    "a bias by the distance from rows that begin at 0": masked(
+        f"torch.where({CAUSAL}, -0.1 * ({KEYS} - torch.arange(rows)[:, None]).abs(), -1e9)"
+    ),
+    "a bias that is scaled by how many rows there are": masked(
+        f"torch.where({CAUSAL}, 0.1 * ({KEYS} - {ROWS}) * rows, -1e9)"
+    ),
+    "a bias that is scaled by a root": masked(f"torch.where({CAUSAL}, ({KEYS} - {ROWS}) * 0.1 * (end ** 0.5), -1e9)"),
+    "a bias that is scaled by how many keys there are": masked(f"torch.where({CAUSAL}, ({KEYS} - {ROWS}) / end, -1e9)"),
+    "rows in reverse": masked(f"({CAUSAL}).flip(0)"),
+    "rows that were rolled": masked(f"({CAUSAL}).roll(1, 0)"),
+    "rows by numbers that go down": masked(f"({CAUSAL})[torch.arange(rows - 1, -1, -1)]"),
+    "rows by numbers that were halved": masked(f"({CAUSAL})[torch.arange(rows) // 2]"),
+    "rows that are selected in reverse": masked(f"({CAUSAL}).index_select(0, torch.arange(rows).flip(0))"),
     "a shared window, filled": by_hand(
         f"scores = scores.masked_fill(~({CAUSAL}), -1e9).masked_fill({KEYS} < end - 128, -1e9)"
     ),
@@ -129,7 +154,7 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
 def test_keys_that_a_row_must_not_see_or_does_not_see_by_itself(tmp_path: Path, name: str) -> None:
     judgement = judged(tmp_path, mutate(EXPORTER, *BROKEN[name]))
     assert judgement.verdict is Verdict.UNRESOLVED
-    assert any(said in judgement.reasons[-1].message for said in (BEHIND, MIXED)), judgement.reasons
+    assert any(said in judgement.reasons[-1].message for said in (BEHIND, MIXED, FROM_THE_SAME)), judgement.reasons
 
 
 HARMLESS: dict[str, tuple[Edit, ...]] = {
@@ -141,6 +166,22 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
     "the opposite of what is behind": masked(f"~({WRONG.replace('>=', '>')})"),
     "by a distance": masked(f"({ROWS} - {KEYS}) >= 0"),
     "by a distance, the other way round": masked(f"0 >= ({KEYS} - {ROWS})"),
+    "by a distance within the call": masked(f"({KEYS} - torch.arange(rows)[:, None]) <= start"),
+    "by a distance within the call, the other way round": masked(f"(torch.arange(rows)[:, None] - {KEYS}) >= -start"),
+    "what was there before, or by numbers within the call": masked(
+        f"({KEYS} < start) | (({KEYS} - start) <= torch.arange(rows)[:, None])"
+    ),
+    "in chunks": masked(f"({CAUSAL}) & ({KEYS} // 64 == {ROWS} // 64)"),
+    "every other key": masked(f"({CAUSAL}) & (({ROWS} - {KEYS}) % 2 == 0)"),
+    "a bias by the distance": masked(f"torch.where({CAUSAL}, -0.1 * ({KEYS} - {ROWS}).abs(), -1e9)"),
+    "a slope for each key, filled": masked(f"(0.5 * {KEYS}).masked_fill(~({CAUSAL}), float('-inf'))"),
+    "a mask by the library's own steps": masked(
+        "seen[None, None]",
+        "seen = torch.full((rows, end), torch.finfo(q.dtype).min)",
+        "if rows != 1:",
+        "    seen = torch.triu(seen, diagonal=1)",
+        f"seen *= torch.arange(end) > {ROWS}",
+    ),
     "by a distance and a window": masked(f"(({ROWS} - {KEYS}) >= 0) & (({ROWS} - {KEYS}) < 128)"),
     "a slope for each distance and a bias": masked(f"0.1 * ({KEYS} - {ROWS}) + torch.where({CAUSAL}, 0.0, -1e9)"),
     "what was there before and a lower triangle": masked(

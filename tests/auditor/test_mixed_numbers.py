@@ -9,9 +9,10 @@ import pytest
 from rules.verdict import Verdict
 from tests.auditor.support import judged, mutate
 from tests.auditor.test_attacks_positions import ONE_POSITION, WRITE
-from tests.auditor.test_progressions import ELSEWHERE, FROM_THE_SAME, OTHERS, RANGE, given, learned
+from tests.auditor.test_progressions import ELSEWHERE, FROM_THE_SAME, ONE, OTHERS, RANGE, given, learned
 
 LAST = "position_ids[:, start:]"
+MIXED = "rows of the query are mixed"
 EVEN, ODD = f"{LAST}[:, ::2]", f"{LAST}[:, 1::2]"
 
 
@@ -63,6 +64,10 @@ WRONG = {
     "the first behind the last": (given(f"torch.cat(({LAST}[:, 1:], {LAST}[:, :1]), -1)"), OTHERS),
     "every other first": (given(f"torch.cat(({EVEN}, {ODD}), -1)"), OTHERS),
     "by numbers that were sorted": (given(f"{LAST}.gather(-1, {LAST}.argsort(descending=True))"), ELSEWHERE),
+    "from 0 to 1 in equal steps": (learned("torch.linspace(0, 1, rows).long()"), OTHERS),
+    "one of them for all": (given(f"{LAST}[:, torch.zeros(rows, dtype=torch.long)]"), ONE),
+    "less for more rows": (given(f"{LAST}.float() / rows"), MIXED),
+    "less for more keys": (given(f"{LAST}.float() * (CONTEXT / end)"), MIXED),
     "two rows at one place": (learned(f"{RANGE} // 2 + at"), OTHERS),
     "two rows at one place, by a function": (learned(f"torch.div({RANGE}, 2, rounding_mode='floor') + at"), OTHERS),
     "a remainder": (learned(f"{RANGE} % 4 + at"), OTHERS),

@@ -94,6 +94,8 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
         return made
     met = NO_FLAGS
     if isinstance(mask, Tensor):
+        if made.shape is not None and mask.shape is not None:
+            made.shape = shapes.broadcast([made.shape, mask.shape]) or made.shape
         met = (
             still_unmasked(made.tags | mask.tags, (first(args), mask))
             | mask.tags & {TRIANGLE, FLIPPED}
