@@ -67,6 +67,10 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made.pick = tensor.pick.seen
     elif tensor.pick is not None:
         made = mask_sides.cut(made, tensor)
+        for p in parts:
+            if p.cut and p.key is None:
+                first = p.row if p.row is not None else p.slice.items[0] if p.slice is not None else None
+                made = mask_sides.one_row(made, tensor, first is not None and as_dim(first) == -1, site)
     made = _marked(it, made, tensor, keys, parts, site)
     if any(p.cut for p in parts) and site not in made.cuts:
         made.cuts = (*made.cuts, site)

@@ -19,9 +19,10 @@ from typing import Any
 
 from auditor import dims
 from auditor.dims import is_query
+from auditor.places import Site
 from auditor.torch import progressions
 from auditor.values import Const, Pick, Tensor, Unknown, Value
-from auditor.values.tags import ACROSS, SCORES, WEIGHTS, WEIGHTS_ACROSS
+from auditor.values.tags import ACROSS, BLENDED, SCORES, WEIGHTS, WEIGHTS_ACROSS, At
 
 Sides = tuple[float, ...]
 """What a mask has before each row, for the key right behind it, and further behind."""
@@ -193,6 +194,14 @@ def cut(made: Tensor, t: Tensor) -> Tensor:
         across = is_query(keys) and not is_query(rows)
         same = t.shape is not None and t.shape[-2:] == (rows, keys)
         made.pick = t.pick if same else None if across else replace(_like(t, t.pick.sides), step=None)
+    return made
+
+
+def one_row(made: Tensor, t: Tensor, last: bool, site: Site) -> Tensor:
+    """`made` are the keys of one row of a mask: of the last one all that there are, of another not those of all."""
+    if t.pick is not None and is_mask(t):
+        made.pick = Pick("sides", step=None, sides=t.pick.sides[:1] * 3) if last else None
+        made.tags = made.tags if last else made.tags | At.of(BLENDED, site)
     return made
 
 

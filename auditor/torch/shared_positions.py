@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from auditor import dims
 from auditor.operators import depends_on_query
 from auditor.torch import progressions, row_places
-from auditor.torch.positions import NUMBERS, OF, differs, holds_rows, inputs, is_cache, is_rows, of_length
-from auditor.values import NO_FLAGS, Const, Num, Seq, Tensor, Unknown, Value, altered
+from auditor.torch.positions import NUMBERS, OF, differs, holds_rows, inputs, is_cache, is_of_a_call, is_rows, of_length
+from auditor.values import NO_FLAGS, Const, Num, Seq, Tensor, Value, altered
 from auditor.values.tags import (
     ALIKE,
     BESIDE,
     BLENDED,
+    CALL,
     COUNTED,
     HANDED_ON,
     INPUT,
@@ -59,14 +60,16 @@ def with_number(events: Events | None, made: Tensor, a: Value, b: Value, site: S
 def scaled(op: str, made: Tensor, a: Value, b: Value, site: Site | None) -> Tensor:
     """`made` is a product of what each row has and a number: by how many rows or keys there are, it is none of its own.
 
-    Whole numbers may be where a row lies in what was made flat.
+    Whole numbers may be where a row lies in what was made flat; what the model computes is said to be `SHARED`.
     """
-    t, number = (a, b) if isinstance(a, Tensor) else (b, a)
-    said = number.dim if isinstance(number, Num) else number if isinstance(number, Unknown) else None
-    of_a_call = said is not None and (said.query or said.flexible)
-    whole = made.dtype.startswith(NUMBERS) and op != "/"
-    if of_a_call and isinstance(t, Tensor) and not whole and _may_differ(t) and COUNTED not in t.tags:
-        made.tags = made.tags | At.of(BLENDED, site)
+    if made.dtype.startswith(NUMBERS) and op != "/":
+        return made
+    for t, number in ((a, b), (b, a)):
+        of_a_call = {ONE, CALL} <= number.tags if isinstance(number, Tensor) else is_of_a_call(number)
+        if not of_a_call or not isinstance(t, Tensor) or holds_rows(t):
+            continue
+        if t.tags.isdisjoint(ROWWISE) and _may_differ(t):
+            made.tags = made.tags | At.of(BLENDED, site)
     return made
 
 

@@ -139,6 +139,9 @@ BROKEN: dict[str, tuple[Edit, ...]] = {
     ),
     "a bias that is scaled by a root": masked(f"torch.where({CAUSAL}, ({KEYS} - {ROWS}) * 0.1 * (end ** 0.5), -1e9)"),
     "a bias that is scaled by how many keys there are": masked(f"torch.where({CAUSAL}, ({KEYS} - {ROWS}) / end, -1e9)"),
+    "or what the last row sees": masked("seen | seen[-1:]", f"seen = {CAUSAL}"),
+    "or what the last row sees, by its number": masked("seen | seen[-1]", f"seen = {CAUSAL}"),
+    "and what the first row sees": masked("seen & seen[:1]", f"seen = {CAUSAL}"),
     "rows in reverse": masked(f"({CAUSAL}).flip(0)"),
     "rows that were rolled": masked(f"({CAUSAL}).roll(1, 0)"),
     "rows by numbers that go down": masked(f"({CAUSAL})[torch.arange(rows - 1, -1, -1)]"),
@@ -171,6 +174,7 @@ HARMLESS: dict[str, tuple[Edit, ...]] = {
     "what was there before, or by numbers within the call": masked(
         f"({KEYS} < start) | (({KEYS} - start) <= torch.arange(rows)[:, None])"
     ),
+    "and what the last row sees": masked("seen & seen[-1:]", f"seen = {CAUSAL}"),
     "in chunks": masked(f"({CAUSAL}) & ({KEYS} // 64 == {ROWS} // 64)"),
     "every other key": masked(f"({CAUSAL}) & (({ROWS} - {KEYS}) % 2 == 0)"),
     "a bias by the distance": masked(f"torch.where({CAUSAL}, -0.1 * ({KEYS} - {ROWS}).abs(), -1e9)"),

@@ -68,6 +68,8 @@ WRONG = {
     "one of them for all": (given(f"{LAST}[:, torch.zeros(rows, dtype=torch.long)]"), ONE),
     "less for more rows": (given(f"{LAST}.float() / rows"), MIXED),
     "less for more keys": (given(f"{LAST}.float() * (CONTEXT / end)"), MIXED),
+    "by the largest of all": (given(f"{LAST}.float() / position_ids.max()"), MIXED),
+    "by the largest of all, by a function": (given(f"torch.div({LAST}.float(), position_ids.max())"), MIXED),
     "two rows at one place": (learned(f"{RANGE} // 2 + at"), OTHERS),
     "two rows at one place, by a function": (learned(f"torch.div({RANGE}, 2, rounding_mode='floor') + at"), OTHERS),
     "a remainder": (learned(f"{RANGE} % 4 + at"), OTHERS),

@@ -133,6 +133,8 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
     factors = [*args.pos, *(v for name, v in args.kw.items() if name != "out")]
     if rounding:
         return _counted("//", tagged(made, FLOORED), Args(args.pos))
+    if len(factors) == 2:
+        made = shared_positions.scaled("*", made, factors[0], factors[1], site)
     return recurrences.scaled(it, row_masks.scaled(it, made, site, *factors), factors)
 
 
@@ -302,7 +304,7 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         it.events.meets(a.shape or (), b.shape or (), site)
     if (type(b) in _LENGTHS or type(a) in _LENGTHS) and op not in _COMPARES:
         made = shared_positions.with_number(it.events, made, a, b, site)
-        if op not in ("+", "-"):
+        if op in ("//", "%", "**"):
             made = shared_positions.scaled(op, made, a, b, site)
     if op in ("%", "&") or (op == "-" and isinstance(b, Tensor) and FLOORED in b.tags):
         made = tagged(made, WRAPS)
@@ -317,6 +319,7 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         made = row_masks.cancelled(made, a, b)
     elif op in ("*", "/"):
         made = recurrences.scaled(it, row_masks.scaled(it, made, site, a, b), (a, b))
+        made = shared_positions.scaled(op, made, a, b, site)
     if (type(a) is Tensor and a.pick is not None) or (type(b) is Tensor and b.pick is not None):
         made = mixed_numbers.computed(op, a, b, placing.combined(it, op, a, b, made))
         made = _of_keys(it, op, a, b, made, site) if op in _COMPARES else _of_masks(op, a, b, made)

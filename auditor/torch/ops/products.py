@@ -144,4 +144,5 @@ def outer(it: Interpreter, args: Args, site: Site | None) -> Value:
     a, b = first(args), as_tensor(args.get(1, "vec2") or NONE)
     if a.shape is None or b is None or b.shape is None:
         return unknown_tensor("an outer product of tensors that are not known", site, a)
-    return result((*a.shape, *b.shape), a, b)
+    made = result((*a.shape, *b.shape), a, b, dtype=b.dtype if a.dtype.startswith("int") else "")
+    return shared_positions.scaled("*", made, a, b, site)
