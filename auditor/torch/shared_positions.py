@@ -60,15 +60,13 @@ def with_number(events: Events | None, made: Tensor, a: Value, b: Value, site: S
 def scaled(op: str, made: Tensor, a: Value, b: Value, site: Site | None) -> Tensor:
     """`made` is a product of what each row has and a number: by how many rows or keys there are, it is none of its own.
 
-    Whole numbers may be where a row lies in what was made flat; what the model computes is said to be `SHARED`.
+    Whole numbers may be where a row lies in what was made flat. What is `SHARED` is told as such.
     """
-    if made.dtype.startswith(NUMBERS) and op != "/":
+    if SHARED in made.tags or (made.dtype.startswith(NUMBERS) and op != "/"):
         return made
     for t, number in ((a, b), (b, a)):
         of_a_call = {ONE, CALL} <= number.tags if isinstance(number, Tensor) else is_of_a_call(number)
-        if not of_a_call or not isinstance(t, Tensor) or holds_rows(t):
-            continue
-        if t.tags.isdisjoint(ROWWISE) and _may_differ(t):
+        if of_a_call and isinstance(t, Tensor) and t.tags.isdisjoint(ROWWISE) and _may_differ(t):
             made.tags = made.tags | At.of(BLENDED, site)
     return made
 

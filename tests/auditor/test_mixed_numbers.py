@@ -66,8 +66,14 @@ WRONG = {
     "by numbers that were sorted": (given(f"{LAST}.gather(-1, {LAST}.argsort(descending=True))"), ELSEWHERE),
     "from 0 to 1 in equal steps": (learned("torch.linspace(0, 1, rows).long()"), OTHERS),
     "one of them for all": (given(f"{LAST}[:, torch.zeros(rows, dtype=torch.long)]"), ONE),
-    "less for more rows": (given(f"{LAST}.float() / rows"), MIXED),
-    "less for more keys": (given(f"{LAST}.float() * (CONTEXT / end)"), MIXED),
+    "less for more rows": (given(f"{LAST}.float() / rows"), ONE),
+    "less for more keys": (given(f"{LAST}.float() * (CONTEXT / end)"), ONE),
+    "angles by how many keys there are": (
+        mutate(
+            given(LAST), (f"({LAST})[..., None] * self.inv", f"torch.outer({LAST}[0].float(), self.inv * (end / 64))")
+        ),
+        ONE,
+    ),
     "by the largest of all": (given(f"{LAST}.float() / position_ids.max()"), MIXED),
     "by the largest of all, by a function": (given(f"torch.div({LAST}.float(), position_ids.max())"), MIXED),
     "two rows at one place": (learned(f"{RANGE} // 2 + at"), OTHERS),

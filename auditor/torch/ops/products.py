@@ -145,4 +145,6 @@ def outer(it: Interpreter, args: Args, site: Site | None) -> Value:
     if a.shape is None or b is None or b.shape is None:
         return unknown_tensor("an outer product of tensors that are not known", site, a)
     made = result((*a.shape, *b.shape), a, b, dtype=b.dtype if a.dtype.startswith("int") else "")
+    if SHARED in made.tags:
+        shared_positions.meets(it.events, made, (a, b), site)
     return shared_positions.scaled("*", made, a, b, site)
