@@ -18,6 +18,7 @@ from auditor.values.tags import (
     COUNTED,
     HANDED_ON,
     INPUT,
+    LEARNED,
     LENGTH,
     LOOKED,
     ONE,
@@ -60,13 +61,18 @@ def with_number(events: Events | None, made: Tensor, a: Value, b: Value, site: S
 def scaled(op: str, made: Tensor, a: Value, b: Value, site: Site | None) -> Tensor:
     """`made` is a product of what each row has and a number: by how many rows or keys there are, it is none of its own.
 
-    Whole numbers may be where a row lies in what was made flat. What is `SHARED` is told as such.
+    Whole numbers may be where a row lies in what was made flat, but distances. What is `SHARED` is told as such.
     """
-    if SHARED in made.tags or (made.dtype.startswith(NUMBERS) and op != "/"):
+    if SHARED in made.tags:
         return made
     for t, number in ((a, b), (b, a)):
-        of_a_call = {ONE, CALL} <= number.tags if isinstance(number, Tensor) else is_of_a_call(number)
-        if of_a_call and isinstance(t, Tensor) and t.tags.isdisjoint(ROWWISE) and _may_differ(t):
+        if not isinstance(t, Tensor) or not t.tags.isdisjoint(ROWWISE) or not _may_differ(t):
+            continue
+        distance = t.pick is not None and bool(t.pick.sides)
+        if made.dtype.startswith(NUMBERS) and op != "/" and not distance:
+            continue
+        of_positions = LEARNED not in t.tags and (BESIDE in t.tags or INPUT not in t.tags)
+        if is_of_a_call(number) or (isinstance(number, Tensor) and {ONE, CALL} <= number.tags and of_positions):
             made.tags = made.tags | At.of(BLENDED, site)
     return made
 

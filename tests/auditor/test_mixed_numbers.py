@@ -72,7 +72,7 @@ WRONG = {
         mutate(
             given(LAST), (f"({LAST})[..., None] * self.inv", f"torch.outer({LAST}[0].float(), self.inv * (end / 64))")
         ),
-        ONE,
+        MIXED,
     ),
     "by the largest of all": (given(f"{LAST}.float() / position_ids.max()"), MIXED),
     "by the largest of all, by a function": (given(f"torch.div({LAST}.float(), position_ids.max())"), MIXED),

@@ -249,8 +249,6 @@ def combine(it: Interpreter, values: Sequence[Value], site: Site | None) -> Tens
         made = tagged(made, MIXED)
     if made.dtype.startswith(("int", "uint")):
         made.dtype = next((v.dtype for v in values if isinstance(v, Tensor) and _is_float(v)), made.dtype)
-    if made.dtype.startswith(("int", "uint")) and any(isinstance(v, Const) and type(v.value) is float for v in values):
-        made.dtype = "float32"
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, values, site)
     if shape is None:
