@@ -84,8 +84,8 @@ def _hides_some(it: Interpreter, first: Dim, length: Dim) -> bool:
 
 def _differs(d: Dim, length: Dim) -> bool:
     """Whether a number depends on how many rows a call has, or on how many keys there are by then."""
-    if not isinstance(d, Poly) or any(a.name == "item" for a in d.atoms):
-        return False
+    if not isinstance(d, Poly) or not all(a.query or a.flexible for a in d.atoms):
+        return False  # a number that goes in, or a setting
     of = dims.lengths_in(d)
     return d.query or (bool(of) and of <= dims.lengths_in(length))
 
