@@ -63,16 +63,16 @@ def scaled(op: str, made: Tensor, a: Value, b: Value, site: Site | None) -> Tens
 
     Whole numbers may be where a row lies in what was made flat, but distances. What is `SHARED` is told as such.
     """
-    if SHARED in made.tags:
-        return made
     for t, number in ((a, b), (b, a)):
-        if not isinstance(t, Tensor) or not t.tags.isdisjoint(ROWWISE) or not _may_differ(t):
+        of_a_call = CALL in number.tags if isinstance(number, Tensor) else is_of_a_call(number)
+        if not of_a_call or not isinstance(t, Tensor) or SHARED in made.tags:
             continue
         distance = t.pick is not None and bool(t.pick.sides)
         if made.dtype.startswith(NUMBERS) and op != "/" and not distance:
             continue
         of_positions = LEARNED not in t.tags and (BESIDE in t.tags or INPUT not in t.tags)
-        if is_of_a_call(number) or (isinstance(number, Tensor) and {ONE, CALL} <= number.tags and of_positions):
+        single = not isinstance(number, Tensor) or (ONE in number.tags and of_positions)
+        if single and t.tags.isdisjoint(ROWWISE) and _may_differ(t):
             made.tags = made.tags | At.of(BLENDED, site)
     return made
 
