@@ -72,6 +72,8 @@ def set_item(it: Interpreter, obj: Value, key: Value, value: Value, site: Site) 
 def _write_tensor(it: Interpreter, obj: Tensor, key: Value, value: Value, site: Site) -> None:
     if it.events is not None:
         it.events.written(obj, site, key, value)
+    else:
+        obj.pick = None
     if obj.base is None:
         copy = state_copies.taking(it.events, obj, key, value, "", site)
         filled_in(rows.root(obj), value)

@@ -9,6 +9,7 @@ from auditor.interpreter import Frame, Interpreter, RaiseSignal
 from auditor.joins import join_all
 from auditor.places import Site
 from auditor.statements.narrowing import narrowed
+from auditor.torch import mask_sides
 from auditor.values import Args, Instance, Tensor, Union, Unknown, Value, altered
 
 _BINARY: dict[type, str] = {
@@ -102,7 +103,8 @@ def unary(it: Interpreter, node: cst.UnaryOperation, frame: Frame) -> Value:
     value = it.eval(node.expression, frame)
     op = {cst.Not: "not", cst.Minus: "-", cst.Plus: "+", cst.BitInvert: "~"}[type(node.operator)]
     if isinstance(value, Tensor) and op != "not":
-        return altered(value, tags=value.handed_on, base=None, data=None)
+        made = altered(value, tags=value.handed_on, base=None, data=None)
+        return mask_sides.negated(made, value, op) if value.pick is not None and op != "+" else made
     return operators.unary(op, value)
 
 

@@ -255,6 +255,11 @@ class Events:
             held = {base.tag} if base is not None else {t for t in values.tags if _from_cache(t)}
             self.seen.update(dict.fromkeys(held - self.seen.keys(), (site, length)))
 
+    def shows_behind(self, values: Tensor, site: Site) -> None:
+        """Note that a mask shows each row of the query the keys behind it, of a cache that has them by now."""
+        if self.stale is None and next(self.writes_to(values), None) is not None:
+            self.stale = site, _BEHIND
+
     def rooms(self, t: Tensor) -> set[Dim]:
         """How many rows the caches have room for that a tensor comes out of, and that this forward has written."""
         return {w.capacity for w in self.writes_to(t) if w.capacity is not None}
@@ -314,6 +319,7 @@ _AS_MANY = "attention sees as many rows of a cache in every call: some that noth
 _BEFORE = "attention sees rows of a cache before those of the query are written to them"
 _TWICE = "rows of a cache are joined with those of the query, some of which are written to the same places"
 _OTHERS = "attention without a mask sees other rows of a cache than those up to the last of the query"
+_BEHIND = "a mask shows each row of the query the keys behind it"
 _ELSEWHERE = "attention sees the rows of a cache in other places than they were written to"
 
 

@@ -43,8 +43,10 @@ _TYPES = {
     "half": "float16",
     "cfloat": "complex64",
     "cdouble": "complex128",
+    "bool": "bool",
+    "bfloat16": "bfloat16",
 }
-"""Types that have two names."""
+"""Types that have two names, or the name of a method."""
 
 _CONTEXTS = (
     "torch.no_grad",

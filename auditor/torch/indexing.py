@@ -10,6 +10,7 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import (
+    mask_sides,
     positions,
     progressions,
     read_rows,
@@ -76,6 +77,12 @@ def index_tensor(it: Interpreter, tensor: Tensor, key: Value, site: Site) -> Val
         made.of = tensor
     if tensor.pick is not None and all(map(_is_new_axis_or_all, keys)):
         made.pick = tensor.pick.seen
+    elif tensor.pick is not None:
+        made = mask_sides.cut(made, tensor)
+        for p in parts:
+            if p.cut and p.key is None:
+                first = p.row if p.row is not None else p.slice.items[0] if p.slice is not None else None
+                made = mask_sides.one_row(made, tensor, first is not None and as_dim(first) == -1, site)
     made = _marked(it, made, tensor, keys, parts, site)
     if any(p.cut for p in parts) and site not in made.cuts:
         made.cuts = (*made.cuts, site)
@@ -88,7 +95,7 @@ def _marked(
     """`made`, with what is to be said of its rows: whose they are, and of a cache, which of them."""
     made = rows.other(it, made, any(p.elsewhere for p in parts), site)
     if any(p.turned for p in parts):
-        made = rows.turned(made, site)
+        made = rows.turned(made, tensor, site)
     if TRIANGLE in tensor.tags:
         made = _of_triangle(made, tensor, parts)
     if BEHIND in tensor.tags:

@@ -26,12 +26,12 @@ from auditor.torch.tensors import unknown_tensor
 from auditor.values import Args, Const, Native, Seq, Unknown, Value
 
 _SAME = """
-neg negative sign threshold dropout nan_to_num
-logical_not bitwise_not isnan isinf isfinite sgn
+sign threshold dropout nan_to_num
+isnan isinf isfinite sgn
 positive deg2rad diag_embed tanhshrink special_expit real imag conj angle
 """
 _ACTIVATIONS = """
-expm1 log log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu celu elu
+expm1 log2 log10 log1p sigmoid logsigmoid tanh relu relu6 silu gelu mish selu celu elu
 sqrt rsqrt square tan asin acos atan sinh cosh erf erfinv reciprocal
 softplus leaky_relu hardswish hardsigmoid hardtanh prelu local_response_norm
 """
@@ -39,11 +39,20 @@ _VIEWS = """
 detach contiguous cpu cuda requires_grad_ data alias numpy pin_memory share_memory_ view_as_real
 view_as_complex resolve_conj to_dense dequantize
 """
-_COMPARE = "eq ne lt le gt ge not_equal greater less greater_equal less_equal"
+_COMPARE = {
+    "==": "eq",
+    "!=": "ne not_equal",
+    "<": "lt less",
+    "<=": "le less_equal",
+    ">": "gt greater",
+    ">=": "ge greater_equal",
+}
+_NEGATED = {"-": "neg negative", "~": "logical_not bitwise_not"}
+_BOTH = {"&": "logical_and bitwise_and __and__", "|": "logical_or bitwise_or __or__"}
 _BROADCAST = """
-pow float_power atan2 equal_ logical_and logical_or
-logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
-hypot copysign rsub xlogy where_ __and__ __or__
+pow float_power atan2 equal_
+logical_xor bitwise_xor bitwise_left_shift bitwise_right_shift
+hypot copysign rsub xlogy where_
 """
 _SCATTER = "scatter index_fill index_copy slice_scatter select_scatter index_put"
 _ACCUMULATE = "scatter_add index_add scatter_reduce index_reduce"
@@ -66,8 +75,12 @@ OPS: dict[str, Op] = {
     "slice_scatter": writes.slice_scattered,
     "select_scatter": writes.select_scattered,
     **dict.fromkeys(_ACCUMULATE.split(), writes.accumulated),
-    **dict.fromkeys(_COMPARE.split(), arithmetic.compared),
-    **dict.fromkeys(("mul", "multiply", "div", "divide", "true_divide"), arithmetic.scaled),
+    **{name: arithmetic.compared(op) for op, names in _COMPARE.items() for name in names.split()},
+    **{name: arithmetic.both(op) for op, names in _BOTH.items() for name in names.split()},
+    **{name: elementwise.negated(op) for op, names in _NEGATED.items() for name in names.split()},
+    "log": elementwise.logarithm,
+    **dict.fromkeys(("mul", "multiply"), arithmetic.multiplied),
+    **dict.fromkeys(("div", "divide", "true_divide"), arithmetic.scaled),
     **dict.fromkeys(("clamp_max", "minimum", "fmin"), arithmetic.clamped),
     **dict.fromkeys(("clamp_min", "maximum", "fmax"), arithmetic.bounded_below),
     **dict.fromkeys(("clamp", "clip"), arithmetic.clamped_between),
@@ -76,7 +89,8 @@ OPS: dict[str, Op] = {
     "polar": arithmetic.polar,
     "softmax": elementwise.softmax,
     **dict.fromkeys(("exp", "exp2"), elementwise.exponential),
-    **dict.fromkeys(("tril", "triu"), elementwise.triangle),
+    "tril": elementwise.triangle(lower=True),
+    "triu": elementwise.triangle(lower=False),
     **dict.fromkeys(("log_softmax", "softmin"), elementwise.ordered(1, -1, blends=True)),
     **dict.fromkeys(("layer_norm", "rms_norm"), normalization.of_last_axes),
     "group_norm": normalization.of_axes_from(1),
@@ -124,7 +138,7 @@ OPS: dict[str, Op] = {
     "multinomial": reductions.argmax,
     "topk": sorting.topk,
     "sort": sorting.sort,
-    "argsort": elementwise.same,
+    "argsort": sorting.argsort,
     "quantile": reductions.quantile,
     "nanquantile": reductions.quantile,
     "searchsorted": sorting.positions,

@@ -21,7 +21,7 @@ from auditor import dims
 from auditor.dims import Dim
 from auditor.roles import role_by_name, words
 from auditor.values import NO_FLAGS, Num, Pick, Seq, Tensor, Unknown, Value
-from auditor.values.tags import COUNTED, FROM, HANDED_ON, INPUT, LENGTH, LOOKED, ONE, ROWWISE, SPAN, TOKENS
+from auditor.values.tags import CALL, COUNTED, FROM, HANDED_ON, INPUT, LENGTH, LOOKED, ONE, ROWWISE, SPAN, TOKENS
 
 OF = "at:"
 """How the tag of an input that is one number begins."""
@@ -65,7 +65,15 @@ def of_length(made: Tensor, *numbers: Value | None) -> Tensor:
     """Mark `made`, which has the same content in all rows, when one of these numbers in it differs between calls."""
     if any(map(differs, numbers)):
         made.tags = made.tags | {ONE, LENGTH}
+        if any(map(is_of_a_call, numbers)):
+            made.tags = made.tags | {CALL}
     return made
+
+
+def is_of_a_call(number: Value | None) -> bool:
+    """Whether a number comes of the lengths of the inputs."""
+    said = number.dim if isinstance(number, Num) else number if isinstance(number, Unknown) else None
+    return said is not None and (said.query or said.flexible)
 
 
 def differs(number: Value | None) -> bool:
@@ -112,7 +120,7 @@ def counted(made: Tensor, t: Tensor) -> Tensor:
         return made
     numbers = t.dtype.startswith(NUMBERS) or not any(d.query for d in lengths)
     if numbers and not is_cache(t):
-        made.tags = made.tags | {ONE, LENGTH}
+        made.tags = made.tags | {ONE, LENGTH, CALL}
     return made
 
 

@@ -44,7 +44,7 @@ def combined(op: str, a: Value, b: Value, made: Tensor) -> Tensor:
     """`made` is `a op b`, of which one is a progression."""
     p, q = numbers(a), numbers(b)
     x, y = one(a), one(b)
-    size = dims.product(made.shape or (0,))
+    size = dims.product(made.shape) if made.shape is not None else 0
     if p is not None and y is not None and size == _length(a):
         return _with_number(op, p, y, made, size)
     if q is not None and x is not None and size == _length(b):
@@ -150,7 +150,7 @@ def summed_up(made: Tensor, t: Tensor) -> Tensor:
     """`made` is the running sum of a number that all of `t` is."""
     n = as_dim(t.data) if t.data is not None else None
     along = sum(d != 1 for d in t.shape or ()) == 1
-    return progression(made, n, n) if isinstance(n, int) and along and made.dtype.startswith("int") else made
+    return progression(made, n, n) if isinstance(n, int) and along else made
 
 
 def cut(made: Tensor, t: Tensor, axis: int, start: Dim | None, step: int = 1) -> Tensor:
@@ -210,6 +210,8 @@ def is_table(t: Tensor) -> bool:
 def picked(made: Tensor, t: Tensor, index: Value | None) -> Tensor:
     """`made` is what the progression `t` has at the places of another one."""
     p, at = numbers(t), numbers(index)
+    if at is None and isinstance(index, Tensor) and (number := one(index)) is not None:
+        at = Pick("numbers", begin=number, step=0)
     if p is None or at is None or p.step is None or sum(d != 1 for d in made.shape or ()) > 1:
         return made
     begin = dims.add(p.begin, dims.mul(p.step, at.begin))

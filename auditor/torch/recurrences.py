@@ -124,6 +124,8 @@ def _changes(factor: Value) -> bool:
     """Whether a factor is no mask: it comes out of weights, or is a number."""
     if isinstance(factor, Const):
         return isinstance(factor.value, float) and factor.value not in (-1.0, 0.0, 1.0)
-    if not isinstance(factor, Tensor) or factor.pick is not None or factor.dtype.startswith(("int", "uint", "bool")):
+    if not isinstance(factor, Tensor) or factor.dtype.startswith(("int", "uint", "bool")):
+        return False
+    if factor.pick is not None and not factor.pick.sides:
         return False
     return LEARNED in factor.handed_on and factor.tags.isdisjoint(_MASKS)

@@ -97,7 +97,7 @@ def _but_rows(d: Dim) -> bool:
 
 def told(tags: Iterable[str]) -> str:
     """What is wrong with numbers of rows."""
-    b = next((t for t in tags if isinstance(t, Begins)), None)
+    b = min((t for t in tags if isinstance(t, Begins)), default=None)
     if b is None or (b.step and not _but_rows(b.begin)):
         return "rows of the query have the same positions in every call, whatever the cache holds"
     if b.step == 0:

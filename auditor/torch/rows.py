@@ -88,16 +88,16 @@ def named_axes(t: Tensor, axis: Value | None, default: int | None = None) -> lis
 
 
 def flipped(made: Tensor, t: Tensor, axis: Value | None, site: Site | None) -> Tensor:
-    """A flip; there and back is where it was. Numbers do not count, unless they are the tokens or go in."""
-    goes_in = INPUT in made.tags or not made.dtype.startswith(_NUMBERS)
+    """A flip; there and back is where it was. Numbers do not count, unless they are the tokens or go in, or a mask."""
+    goes_in = not made.tags.isdisjoint((INPUT, MASK)) or not made.dtype.startswith(_NUMBERS)
     if goes_in and any(is_query(t.shape[n]) for n in named_axes(t, axis) if t.shape is not None):
         made.tags = without(made.tags, FLIPPED) if FLIPPED in made.tags else made.tags | At.of(FLIPPED, site)
     return made
 
 
-def turned(made: Tensor, site: Site | None) -> Tensor:
-    """Mark `made`, which was taken by numbers of rows in another order than theirs."""
-    if INPUT in made.tags or not made.dtype.startswith(_NUMBERS):
+def turned(made: Tensor, t: Tensor, site: Site | None) -> Tensor:
+    """Mark `made`, which was taken out of `t` by numbers of rows in another order than theirs."""
+    if INPUT in made.tags or MASK in t.tags or not made.dtype.startswith(_NUMBERS):
         made.tags = made.tags | At.of(FLIPPED, site)
     return made
 

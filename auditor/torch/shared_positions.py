@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 from auditor import dims
 from auditor.operators import depends_on_query
 from auditor.torch import progressions, row_places
-from auditor.torch.positions import NUMBERS, OF, differs, holds_rows, inputs, is_cache, is_rows, of_length
-from auditor.values import NO_FLAGS, Num, Seq, Tensor, Value, altered
+from auditor.torch.positions import NUMBERS, OF, differs, holds_rows, inputs, is_cache, is_of_a_call, is_rows, of_length
+from auditor.values import NO_FLAGS, Const, Num, Seq, Tensor, Value, altered
 from auditor.values.tags import (
     ALIKE,
     BESIDE,
+    BLENDED,
+    CALL,
     COUNTED,
     HANDED_ON,
     INPUT,
+    LEARNED,
     LENGTH,
     LOOKED,
     ONE,
@@ -25,6 +28,7 @@ from auditor.values.tags import (
     STANDING,
     TOKENS,
     TURNED,
+    At,
     Begins,
 )
 
@@ -54,6 +58,25 @@ def with_number(events: Events | None, made: Tensor, a: Value, b: Value, site: S
     return made
 
 
+def scaled(op: str, made: Tensor, a: Value, b: Value, site: Site | None) -> Tensor:
+    """`made` is a product of what each row has and a number: by how many rows or keys there are, it is none of its own.
+
+    Whole numbers may be where a row lies in what was made flat, but distances. What is `SHARED` is told as such.
+    """
+    for t, number in ((a, b), (b, a)):
+        of_a_call = CALL in number.tags if isinstance(number, Tensor) else is_of_a_call(number)
+        if not of_a_call or not isinstance(t, Tensor) or SHARED in made.tags:
+            continue
+        distance = t.pick is not None and bool(t.pick.sides)
+        if made.dtype.startswith(NUMBERS) and op != "/" and not distance:
+            continue
+        of_positions = LEARNED not in t.tags and (BESIDE in t.tags or INPUT not in t.tags)
+        single = not isinstance(number, Tensor) or (ONE in number.tags and of_positions)
+        if single and t.tags.isdisjoint(ROWWISE) and _may_differ(t):
+            made.tags = made.tags | At.of(BLENDED, site)
+    return made
+
+
 def relative(made: Tensor, a: Value, b: Value) -> Tensor:
     """`made` is a difference: of positions and where the call begins, it is the numbers of the rows within the call."""
     for positions, number in ((a, b), (b, a)):
@@ -80,8 +103,13 @@ def _is_of_the_call(number: Value) -> bool:
 
 def numbered(events: Events | None, *operands: Value | None) -> None:
     """Note a comparison with numbers that are all different: what is compared with them is a position."""
-    if events is not None and any(isinstance(o, Tensor) and o.pick is not None and o.pick.step != 0 for o in operands):
+    if events is not None and any(map(_all_differ, operands)):
         places(events, Seq("tuple", [o for o in operands if isinstance(o, Tensor)]))
+
+
+def _all_differ(value: Value | None) -> bool:
+    pick = value.pick if isinstance(value, Tensor) else None
+    return pick is not None and not pick.sides and pick.step != 0
 
 
 def carried(tags: frozenset[str], sources: Sequence[Tensor]) -> frozenset[str]:
@@ -128,6 +156,21 @@ def _turns(t: Tensor) -> bool:
     return turns and (not keys or not t.tags.isdisjoint((LOOKED, TURNED)))
 
 
+def chosen(made: Tensor, choices: Sequence[Value | None]) -> Tensor:
+    """`made` is one of these or the other: whatever chooses, it is none of the rows' positions where neither is."""
+    counted = [c for c in choices if isinstance(c, Tensor) and COUNTED in c.tags]
+    others = [c for c in choices if not (isinstance(c, Tensor) and COUNTED in c.tags)]
+    if not counted or not all(map(row_places.from_a_fixed_row, counted)) or not all(map(_is_a_constant, others)):
+        return made
+    said = frozenset(t for c in counted for t in c.tags if type(t) is Begins or t in HANDED_ON)
+    made.tags = made.tags - {ONE} | said
+    return made
+
+
+def _is_a_constant(value: Value | None) -> bool:
+    return isinstance(value.data if isinstance(value, Tensor) else value, Const)
+
+
 def compared(made: Tensor, operands: Iterable[Value]) -> Tensor:
     """`made` is a comparison, which is judged as a mask."""
     was = any(isinstance(o, Tensor) and SHARED in o.tags for o in operands)
@@ -154,6 +197,14 @@ def stands_at(events: Events | None, made: Tensor, position: Value | None, site:
         return made
     events.shared.append((site, altered(position, tags=position.tags | {TURNED})))
     made.tags = made.tags | {SHARED}
+    return made
+
+
+def biased(events: Events | None, made: Tensor, mask: Tensor, site: Site | None) -> Tensor:
+    """`made` is what attention gives, whose scores a mask was added to that has the numbers of rows in it."""
+    if events is not None and site is not None and COUNTED in mask.tags and _turns(mask):
+        events.shared.append((site, mask))
+        made.tags = made.tags | {SHARED}
     return made
 
 

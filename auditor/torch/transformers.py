@@ -19,6 +19,7 @@ from auditor.torch import (
     rows,
     shared_positions,
 )
+from auditor.torch.mask_sides import shows_behind
 from auditor.torch.masks import hides_nothing
 from auditor.torch.modules import MODULE, walk
 from auditor.torch.pretrained import GENERATES, OWN, chosen, config, registered
@@ -40,6 +41,7 @@ from auditor.values import (
     is_none,
     text_of,
 )
+from auditor.values.tags import BLENDED
 
 
 def _config(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -136,7 +138,9 @@ def _forward_base(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def _shows_all(mask: Value | None) -> bool:
     """Whether a mask of keys for each row of the query, `[batch, heads, rows, keys]`, says the same for all of them."""
-    return isinstance(mask, Tensor) and mask.shape is not None and len(mask.shape) == 4 and hides_nothing(mask)
+    if not isinstance(mask, Tensor) or mask.shape is None or len(mask.shape) != 4:
+        return False
+    return hides_nothing(mask) or shows_behind(mask) or BLENDED in mask.tags
 
 
 def _forward_causal(it: Interpreter, args: Args, site: Site | None) -> Value:

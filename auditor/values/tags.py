@@ -137,11 +137,13 @@ COUNTED = "counted-rows"
 ROWWISE = frozenset({ONE, COUNTED})
 LENGTH, TURNED, LOOKED = "of-a-length", "turned", "looked-up"
 """A length of an axis, a sine or a table went into it."""
+CALL = "of-a-call"
+"""How many rows or keys there are went into a single number, or the largest of what goes in for each of them."""
 SPAN = "as-many-behind"
 """A single number that the number of rows went into."""
 SHARED = "shared-position"
 """Rows of the query that one position, or numbers of rows from 0, went into."""
-STANDING = ROWWISE | {LENGTH, LOOKED}
+STANDING = ROWWISE | {LENGTH, LOOKED, CALL}
 """What is said of the positions in a tensor, and not of what has rows of its own."""
 HANDED_ON = STANDING | {TURNED}
 """What goes on from positions to what is computed from nothing else."""

@@ -64,6 +64,11 @@ class Pick:
     by `at`; and the sum of both, `placed`. `mask` tells masks apart, and what holds the `same` numbers. `hot` has a
     single one for each row of the query, where the `places` say; `hots` is the sum of its rows, `rows` what it puts
     there. A `copy` of a state, or of a part of it, has taken what it was `put` since (see `torch/state_copies.py`).
+
+    `sides`: a mask that has these numbers for keys before each row, for the one right behind it, and for those further
+    behind (see `torch/mask_sides.py`); so many as `begin` says are before the first row, and `step` more of them before
+    each next one; `distance`: how far rows are from keys, or (`step` -1) these from those, where the first ones are as
+    far apart as `begin` says.
     """
 
     what: str
@@ -75,11 +80,12 @@ class Pick:
     put: tuple[Put, ...] = field(default=(), compare=False, repr=False)
     places: Tensor | None = field(default=None, compare=False, repr=False)
     rows: Tensor | None = field(default=None, compare=False, repr=False)
+    sides: tuple[float, ...] = ()
 
     @property
     def seen(self) -> Pick | None:
         """What a view of the tensor is."""
-        return self if self.what in ("numbers", "at", "rest", "hot", "hots") else None
+        return self if self.what in ("numbers", "at", "rest", "hot", "hots", "sides", "distance") else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

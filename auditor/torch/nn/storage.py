@@ -40,6 +40,8 @@ def _register(role: str) -> Handler:
 
 
 def _named_storage(it: Interpreter, t: Tensor, name: str, role: str) -> Tensor:
+    if role == "parameter" and t.pick is not None:
+        t = replace(t, pick=None)  # what it is at first is not what it is after training
     watched, each = role == "buffer" and is_state_name(name), bool(it.rounds.open)
     return replace(t, base=Storage(name, role, watched=watched, shape=t.shape, each=each))
 

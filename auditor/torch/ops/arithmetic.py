@@ -8,6 +8,10 @@ from auditor import operators
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import (
+    key_comparisons,
+    key_windows,
+    mask_sides,
+    mixed_numbers,
     placing,
     positions,
     progressions,
@@ -18,7 +22,7 @@ from auditor.torch import (
     shapes,
     shared_positions,
 )
-from auditor.torch.ops.op import first
+from auditor.torch.ops.op import Op, first
 from auditor.torch.ops.products import is_parameter, matmul
 from auditor.torch.shapes import Shape
 from auditor.torch.tensors import as_tensor, is_scalar, result, tagged, unknown_tensor
@@ -57,11 +61,29 @@ def added(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def _counted(op: str, made: Tensor, args: Args) -> Tensor:
-    """`made` by a function of two operands, which may be numbers of rows; one with a factor is not followed."""
+    """`made` by a function of two operands, numbers of rows or a mask; one with a factor is not followed."""
     a, b = args.get(0, "input"), args.get(1, "other")
     if a is None or b is None or "alpha" in args.kw or (_picked(a) is None and _picked(b) is None):
         return made
-    return progressions.combined(op, a, b, made)
+    made = mixed_numbers.computed(op, a, b, progressions.combined(op, a, b, made))
+    return _of_masks(op, a, b, made)
+
+
+def _of_masks(op: str, a: Value, b: Value, made: Tensor) -> Tensor:
+    """`made` is `a op b`, of which one may be a mask, or both numbers of rows and keys."""
+    if op == "-":
+        made = key_comparisons.difference(a, b, made)
+    return mask_sides.meets(op, mask_sides.combined(op, a, b, made), a, b)
+
+
+def both(op: str) -> Op:
+    """Masks that are combined, by a function that is an operator as well."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        made = broadcasting(it, args, site)
+        return _counted(op, made, args) if isinstance(made, Tensor) else made
+
+    return run
 
 
 def _picked(value: Value) -> Pick | None:
@@ -112,7 +134,9 @@ def scaled(it: Interpreter, args: Args, site: Site | None) -> Value:
     rounding = text_of(args.kw.get("rounding_mode", NONE))
     factors = [*args.pos, *(v for name, v in args.kw.items() if name != "out")]
     if rounding:
-        return tagged(made, FLOORED)
+        return _counted("//", tagged(made, FLOORED), Args(args.pos))
+    if len(factors) == 2:
+        made = shared_positions.scaled("*", made, factors[0], factors[1], site)
     return recurrences.scaled(it, row_masks.scaled(it, made, site, *factors), factors)
 
 
@@ -124,7 +148,8 @@ def polar(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def multiplied(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A product that is no quotient: by a mask, in place, it leaves room for a row (see `writes.in_place`)."""
-    return scaled(it, args, site)
+    made = scaled(it, args, site)
+    return _counted("*", made, args) if isinstance(made, Tensor) else made
 
 
 def quantized(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -133,18 +158,33 @@ def quantized(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 
 def modulo(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return tagged(combine(it, args.pos, site), WRAPS)
+    return _counted("%", tagged(combine(it, args.pos, site), WRAPS), args)
 
 
 def floored(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return tagged(combine(it, args.pos, site), FLOORED)
+    return _counted("//", tagged(combine(it, args.pos, site), FLOORED), args)
 
 
-def compared(it: Interpreter, args: Args, site: Site | None) -> Value:
-    made = broadcasting(it, args, site)
-    operands = [*args.pos, *args.kw.values()]
-    shared_positions.numbered(it.events, *operands)
-    return row_masks.compares(made, operands) if isinstance(made, Tensor) else made
+def compared(op: str) -> Op:
+    """A comparison by a function."""
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        made = broadcasting(it, args, site)
+        operands = [*args.pos, *args.kw.values()]
+        shared_positions.numbered(it.events, *operands)
+        if not isinstance(made, Tensor):
+            return made
+        made = row_masks.compares(made, operands)
+        return _of_keys(it, op, operands[0], operands[1], made, site) if len(operands) == 2 else made
+
+    return run
+
+
+def _of_keys(it: Interpreter, op: str, a: Value, b: Value, made: Tensor, site: Site | None) -> Tensor:
+    """`made` is a comparison, which may be one of numbers of keys with those of rows, or with one for all of them."""
+    if _picked(a) is not None or _picked(b) is not None:
+        made = key_comparisons.compared(op, a, b, made)
+    return key_windows.compared(it, op, a, b, made, site)
 
 
 def clamped(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -184,6 +224,8 @@ def where(it: Interpreter, args: Args, site: Site | None) -> Value:
     if condition is not None:
         made = row_masks.masked(it, made, site, condition, *(v for v in args.pos if v is not condition))
         made = recurrences.chosen(made, condition)
+        yes, no = given[1] if condition is given[0] else given[0], args.get(2, "other")
+        made = mask_sides.chosen(shared_positions.chosen(made, (yes, no)), condition, yes, no)
     if any(isinstance(v, Tensor) and v.dtype.startswith(("int", "uint")) for v in args.pos[1:]):
         return tagged(made, CHOSEN)
     return made
@@ -270,6 +312,8 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         it.events.meets(a.shape or (), b.shape or (), site)
     if (type(b) in _LENGTHS or type(a) in _LENGTHS) and op not in _COMPARES:
         made = shared_positions.with_number(it.events, made, a, b, site)
+        if op in ("//", "%", "**"):
+            made = shared_positions.scaled(op, made, a, b, site)
     if op in ("%", "&") or (op == "-" and isinstance(b, Tensor) and FLOORED in b.tags):
         made = tagged(made, WRAPS)
     elif op == "//":
@@ -283,10 +327,14 @@ def tensor_binary(it: Interpreter, op: str, a: Value, b: Value, site: Site | Non
         made = row_masks.cancelled(made, a, b)
     elif op in ("*", "/"):
         made = recurrences.scaled(it, row_masks.scaled(it, made, site, a, b), (a, b))
+        made = shared_positions.scaled(op, made, a, b, site)
     if (type(a) is Tensor and a.pick is not None) or (type(b) is Tensor and b.pick is not None):
-        made = placing.combined(it, op, a, b, made)
+        made = mixed_numbers.computed(op, a, b, placing.combined(it, op, a, b, made))
+        made = _of_keys(it, op, a, b, made, site) if op in _COMPARES else _of_masks(op, a, b, made)
         if op not in ("*", "/"):
             shared_positions.numbered(it.events, a, b)
+    elif op in _COMPARES:
+        made = key_windows.compared(it, op, a, b, made, site)
     if isinstance(a, Tensor) and isinstance(b, (Const, Num)) and a.data is not None and op in "+-*//%":
         made.data = operators.binary(op, a.data, b)
     return made

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from auditor import dims
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import positions, progressions, shapes, vectors
+from auditor.torch import mask_sides, positions, progressions, shapes, vectors
 from auditor.torch.masks import alike, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.shapes import Shape
@@ -79,9 +79,12 @@ def like_with(number: int | None) -> Op:
 
 def _constant(it: Interpreter, made: Value, value: Value) -> Value:
     """`made`, filled with one number: what `forward` makes so is no parameter or buffer, which a file may fill."""
-    if it.events is None or not isinstance(made, Tensor) or not is_scalar(value):
+    if not isinstance(made, Tensor) or not is_scalar(value):
         return made
+    if it.events is None:
+        return mask_sides.filled(made, value)
     made.data = value if isinstance(value, Num) or (isinstance(value, Const) and value.value is not None) else None
+    made = made if made.data is not None else mask_sides.filled(made, value)
     made = alike(made)
     return positions.of_length(made, value) if isinstance(value, Num) else made
 
@@ -120,7 +123,7 @@ def linspace(it: Interpreter, args: Args, site: Site | None) -> Value:
     start, end = (size(args.get(n, name) or NONE) for n, name in enumerate(("start", "end")))
     if start is not None and end is not None and dims.sub(end, start) == dims.sub(steps, 1):
         return progressions.progression(made, start, 1)
-    return made
+    return progressions.progression(made, 0, None) if dims.is_query(steps) else made
 
 
 def eye(it: Interpreter, args: Args, site: Site | None) -> Value:

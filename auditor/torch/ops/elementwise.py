@@ -8,7 +8,18 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import positions, progressions, recurrences, row_masks, row_mixing, rows, shapes
+from auditor.torch import (
+    key_comparisons,
+    mask_sides,
+    mixed_numbers,
+    positions,
+    progressions,
+    recurrences,
+    row_masks,
+    row_mixing,
+    rows,
+    shapes,
+)
 from auditor.torch.masks import WEIGHED, still_unmasked, triangular
 from auditor.torch.ops.op import Op, first
 from auditor.torch.tensors import dtype_of, result, size, tagged, unknown_tensor
@@ -20,6 +31,7 @@ from auditor.values.tags import (
     FLIPPED,
     FLOORED,
     FROM,
+    MASK,
     MOVED,
     PARTLY,
     TRIANGLE,
@@ -42,6 +54,16 @@ def same(it: Interpreter, args: Args, site: Site | None) -> Tensor:
 def activated(it: Interpreter, args: Args, site: Site | None) -> Tensor:
     """A function of each value, by which none stays as it was."""
     return recurrences.computed(it, bent(it, args, site))
+
+
+def negated(op: str) -> Op:
+    """`neg` and `logical_not`."""
+    return lambda it, args, site: mask_sides.negated(same(it, args, site), first(args), op)
+
+
+def logarithm(it: Interpreter, args: Args, site: Site | None) -> Value:
+    """Of 1 it is 0, and of 0 it hides what it is added to."""
+    return mask_sides.negated(activated(it, args, site), first(args), "log")
 
 
 def bent(it: Interpreter, args: Args, site: Site | None) -> Tensor:
@@ -73,6 +95,8 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
         return made
     met = NO_FLAGS
     if isinstance(mask, Tensor):
+        if made.shape is not None and mask.shape is not None:
+            made.shape = shapes.broadcast([made.shape, mask.shape]) or made.shape
         met = (
             still_unmasked(made.tags | mask.tags, (first(args), mask))
             | mask.tags & {TRIANGLE, FLIPPED}
@@ -80,6 +104,7 @@ def masked(it: Interpreter, args: Args, site: Site | None) -> Value:
         )
         made = rows.spread_out(made, mask)
     made.tags = made.tags - UNMASKED | met
+    made = mask_sides.filled_where(made, first(args), mask, args.get(2, "value"))
     return recurrences.chosen(row_masks.masked(it, made, site, first(args), mask), mask)
 
 
@@ -99,9 +124,14 @@ def _weighed(scores: Tensor, made: Tensor) -> Tensor:
     return tagged(made, *(WEIGHED[tag] for tag in met)) if met else made
 
 
-def triangle(it: Interpreter, args: Args, site: Site | None) -> Value:
+def triangle(lower: bool) -> Op:
     """`tril` and `triu`: rows that were alike are not, and keys behind a row may be hidden from it."""
-    return triangular(same(it, args, site), size(args.get(1, "diagonal") or Const(0)))
+
+    def run(it: Interpreter, args: Args, site: Site | None) -> Value:
+        diagonal = size(args.get(1, "diagonal") or Const(0))
+        return key_comparisons.triangle(triangular(same(it, args, site), diagonal), first(args), lower, diagonal)
+
+    return run
 
 
 def ordered(axis: int, default: int | None = None, blends: bool = False) -> _TensorOp:
@@ -152,11 +182,17 @@ def flip_of(axis: int) -> Op:
 
 def rolled(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = row_mixing.along(it, same(it, args, site), first(args), args.get(2, "dims"), blends=site, cached=False)
+    made = rows.turned(made, made, site) if MASK in made.tags and rows.has_rows(made) else made
     return tagged(progressions.disordered(made, first(args)), MOVED)
 
 
 def running_sum(it: Interpreter, args: Args, site: Site | None) -> Value:
-    return progressions.summed_up(_running(it, args, site), first(args))
+    t = first(args)
+    made = _running(it, args, site) if t.data is None else same(it, args, site)  # of one number nothing is mixed
+    made.tags = made.tags - {ALIKE}
+    made.dtype = dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype)
+    axis = integer(args.get(1, "dim", "axis"))
+    return mixed_numbers.summed_up(made, t, axis) if axis is not None else progressions.summed_up(made, t)
 
 
 def glu(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -12,6 +12,8 @@ from auditor.dims import Dim
 from auditor.interpreter import Interpreter
 from auditor.places import Site
 from auditor.torch import (
+    key_comparisons,
+    mixed_numbers,
     progressions,
     read_rows,
     row_layouts,
@@ -64,6 +66,8 @@ def _cat_of(it: Interpreter, tensors: Sequence[Tensor], given: Sequence[Shape], 
     first = len(tensors) > 1 and dims.is_query(lengths[0]) and _new_first(lengths, tensors)
     if first or read_rows.overlap(it, tensors, axis, site):
         made.tags = made.tags | {MOVED}
+    if any(t.pick is not None or t.data is not None for t in tensors):
+        made = key_comparisons.joined(mixed_numbers.joined(made, tensors, axis), tensors, axis)
     if SHARED in made.tags:
         shared_positions.meets(it.events, made, tensors, site)
     made = vectors.joined(row_layouts.joined(made, lengths, site), tensors)
@@ -107,7 +111,7 @@ def stack(it: Interpreter, args: Args, site: Site | None) -> Value:
     made = result((*shape[:axis], count, *shape[axis:]), *known)
     if it.events is not None and axis == 0 and source.exact:
         made.pick = state_copies.stacked(known)
-    return made
+    return made if made.pick is not None else mixed_numbers.stacked(made, known)
 
 
 def repeat(it: Interpreter, args: Args, site: Site | None) -> Value:

@@ -7,11 +7,25 @@ from auditor.interpreter import Interpreter
 from auditor.memo import by_identity
 from auditor.places import Site
 from auditor.torch import placing, positions, recurrences, row_mixing, rows, shapes, shared_positions
+from auditor.torch.mask_sides import shows_behind
 from auditor.torch.masks import hides_nothing
 from auditor.torch.ops.op import first
 from auditor.torch.tensors import as_tensor, result, tagged, unknown_tensor
-from auditor.values import NONE, Args, Seq, Tensor, Value, altered, is_given, merge_places, text_of
-from auditor.values.tags import INPUT, LEARNED, MOVED, SCORES, SHARED, STANDING, TOKENS, ZERO
+from auditor.values import NO_FLAGS, NONE, Args, Seq, Tensor, Value, altered, is_given, merge_places, text_of
+from auditor.values.tags import (
+    BLENDED,
+    FLIPPED,
+    INPUT,
+    LEARNED,
+    MOVED,
+    SCORES,
+    SHARED,
+    STANDING,
+    TOKENS,
+    ZERO,
+    At,
+    kept,
+)
 
 
 def matmul(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -106,9 +120,9 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     width = v.shape[-1] if v is not None and v.shape else q.shape[-1]
     k = as_tensor(args.get(1, "key") or NONE)
     made = result((*q.shape[:-1], width), q, *(t for t in (v, k) if t is not None))
-    kept = next((t.shape for t in (v, k) if t is not None and t.shape and len(t.shape) > 1), None)
-    if it.events is not None and kept is not None and site is not None:
-        it.events.attended(site, dims.is_query(kept[-2]))
+    seen_shape = next((t.shape for t in (v, k) if t is not None and t.shape and len(t.shape) > 1), None)
+    if it.events is not None and seen_shape is not None and site is not None:
+        it.events.attended(site, dims.is_query(seen_shape[-2]))
     mask = args.get(3, "attn_mask")
     if it.events is not None and site is not None and isinstance(mask, Tensor) and k is not None and k.shape:
         it.events.meets((*q.shape[:-1], *k.shape[-2:-1]), mask.shape or (), site)
@@ -118,7 +132,13 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
             it.events.looks_at(seen)
             it.events.sees(seen, site, masked=not (causal and unmasked))
     made = rows.blended(row_mixing.mixed(made), site, unmasked and not causal)
-    at = mask.places[-1] if unmasked and isinstance(mask, Tensor) and mask.places else None
+    if not isinstance(mask, Tensor):
+        return made
+    made.tags = made.tags | kept(mask.tags, BLENDED) | (At.of(BLENDED, site) if FLIPPED in mask.tags else NO_FLAGS)
+    if it.events is not None and site is not None and v is not None and shows_behind(mask):
+        it.events.shows_behind(v, site)
+    made = shared_positions.biased(it.events, made, mask, site)
+    at = mask.places[-1] if unmasked and mask.places else None
     return rows.blended(made, at, at is not None and not causal)
 
 
@@ -147,4 +167,7 @@ def outer(it: Interpreter, args: Args, site: Site | None) -> Value:
     a, b = first(args), as_tensor(args.get(1, "vec2") or NONE)
     if a.shape is None or b is None or b.shape is None:
         return unknown_tensor("an outer product of tensors that are not known", site, a)
-    return result((*a.shape, *b.shape), a, b)
+    made = result((*a.shape, *b.shape), a, b, dtype=b.dtype if a.dtype.startswith("int") else "")
+    if SHARED in made.tags:
+        shared_positions.meets(it.events, made, (a, b), site)
+    return shared_positions.scaled("*", made, a, b, site)

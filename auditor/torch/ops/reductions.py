@@ -6,7 +6,7 @@ from auditor import dims, operators
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site, here
-from auditor.torch import placing, positions, progressions, read_rows, row_mixing, rows, shapes
+from auditor.torch import mask_sides, placing, positions, progressions, read_rows, row_mixing, rows, shapes
 from auditor.torch.ops.arithmetic import combine
 from auditor.torch.ops.op import Op, first
 from auditor.torch.pairs import named_pair
@@ -31,10 +31,15 @@ def deviation(it: Interpreter, args: Args, site: Site | None) -> Value:
 
 def summed(it: Interpreter, args: Args, site: Site | None) -> Value:
     """A sum; of conditions it is how many hold."""
-    made, t = _pooled(it, args, site), first(args)
-    if t.pick is not None and t.shape is not None:
-        made = placing.over_rows(t, {shapes.normal(a, len(t.shape)) for a in _axes(args) or ()}, made)
-    return altered(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
+    t, axes = first(args), _axes(args)
+    made = _pooled(it, args, site)
+    made = altered(made, dtype=dtype_of(args) or ("int64" if made.dtype == "bool" else made.dtype))
+    if t.pick is None or t.shape is None or axes is None:
+        return made
+    made = placing.over_rows(t, {shapes.normal(a, len(t.shape)) for a in axes}, made)
+    if len(axes) != 1 or axes[0] >= len(t.shape):
+        return made
+    return mask_sides.counted(made, t, shapes.normal(axes[0], len(t.shape)))
 
 
 def extremum(it: Interpreter, args: Args, site: Site | None) -> Value:

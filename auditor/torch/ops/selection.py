@@ -92,7 +92,7 @@ def _by_numbers(it: Interpreter, made: Tensor, t: Tensor, axis: int, index: Tens
     if progressions.is_each(index, t.shape[axis]):
         return made
     made = row_mixing.along(it, made, t, Const(axis), site=site)
-    return rows.turned(made, site) if dims.is_query(t.shape[axis]) and progressions.is_known(index) else made
+    return rows.turned(made, t, site) if dims.is_query(t.shape[axis]) and progressions.is_known(index) else made
 
 
 def _in_order(made: Tensor, t: Tensor, axis: int | None, index: Tensor) -> Tensor:
@@ -129,6 +129,10 @@ def take_along(it: Interpreter, args: Args, site: Site | None) -> Value:
     return gather(it, Args([t, Const(axis), wide]), site)
 
 
+_MOST = 64
+"""Of as many parts each is told from the others."""
+
+
 @vectors.apart
 def tensor_split(it: Interpreter, args: Args, site: Site | None) -> Value:
     """`tensor_split(t, parts or positions, dim)`: positions may count from the end."""
@@ -163,7 +167,7 @@ def split(it: Interpreter, args: Args, site: Site | None) -> Value:
         return _unknown_parts(t, given, site)
     count = dims.exact_div(t.shape[axis], each)
     _counted(it, dims.floordiv(t.shape[axis], each), site, "split()")
-    if isinstance(count, int) and count <= 64:
+    if isinstance(count, int) and count <= _MOST:
         return _equal_parts(t, axis, each, count, site)
     if isinstance(each, int) and isinstance(t.shape[axis], int):
         whole = t.shape[axis]
@@ -179,7 +183,11 @@ def chunk(it: Interpreter, args: Args, site: Site | None) -> Value:
     if t.shape is None or count is None or axis is None:
         return _unknown_parts(t, Seq("tuple", [NONE] * (count or 0)), site)
     axis = shapes.normal(axis, len(t.shape))
-    return _equal_parts(t, axis, dims.floordiv(t.shape[axis], count), count, site)
+    each = dims.floordiv(t.shape[axis], count)
+    if isinstance(each, int) or count < 1 or count > _MOST:
+        return _equal_parts(t, axis, each, count, site)
+    lengths = [each] * (count - 1)
+    return Seq("tuple", _parts_of(t, axis, [*lengths, dims.sub(t.shape[axis], dims.mul(each, count - 1))], site))
 
 
 @vectors.apart
@@ -222,6 +230,8 @@ def _part(t: Tensor, axis: int, length: Dim, site: Site | None) -> Tensor:
     assert t.shape is not None
     made = viewed(t, shapes.replace(t.shape, axis, length))
     made.region = None
+    if made.pick is not None and made.shape != t.shape:
+        made = progressions.disordered(made, t)  # which of the parts it is, and where it begins, is not known
     if dims.depends_on_query(t.shape[axis]) and not dims.depends_on_query(length) and site is not None:
         made.cuts = (*made.cuts, site)
     return made

@@ -6,7 +6,7 @@ from auditor import dims
 from auditor.containers.lengths import integer
 from auditor.interpreter import Interpreter
 from auditor.places import Site
-from auditor.torch import read_rows, regions, row_layouts, row_masks, rows, shapes
+from auditor.torch import mask_sides, read_rows, regions, row_layouts, row_masks, rows, shapes
 from auditor.torch.ops.conversions import view_of
 from auditor.torch.ops.op import first
 from auditor.torch.shapes import Shape
@@ -78,7 +78,7 @@ def permute(it: Interpreter, args: Args, site: Site | None) -> Value:
     axes = [shapes.normal(o, len(shape)) for o in order if isinstance(o, int)]
     made = viewed(t, tuple(shape[o] for o in axes))
     made.region = regions.ordered(t, axes)
-    return made
+    return mask_sides.turned_over(made, t)
 
 
 def transpose(it: Interpreter, args: Args, site: Site | None) -> Value:
@@ -93,7 +93,7 @@ def transpose(it: Interpreter, args: Args, site: Site | None) -> Value:
         axes[a], axes[b] = axes[b], axes[a]
     made = viewed(t, tuple(shape))
     made.region = regions.ordered(t, axes)
-    return made
+    return mask_sides.turned_over(made, t)
 
 
 def movedim(it: Interpreter, args: Args, site: Site | None) -> Value:

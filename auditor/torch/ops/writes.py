@@ -27,7 +27,7 @@ from auditor.torch.ops.op import Op, first
 from auditor.torch.state_writes import is_layer
 from auditor.torch.tensors import is_scalar, result, tagged
 from auditor.values import NONE, Args, Const, Seq, Tensor, Unknown, Value, altered
-from auditor.values.tags import INPUT, LARGEST, MIXED, MOVED, TRIANGLE, UNMASKED
+from auditor.values.tags import ACROSS, INPUT, LARGEST, MIXED, MOVED, SCORES, TRIANGLE, UNMASKED
 
 
 def in_place(op: Op) -> Op:
@@ -46,12 +46,15 @@ def in_place(op: Op) -> Op:
                 it.events.settles(t, made, site, is_layer(t))
             if t.base is None:
                 t.tags = t.tags | made.tags & {TRIANGLE}
+            if it.events is None:
+                t.pick = made.pick
             if it.events is not None and t.base is None:
                 copy = state_copies.taking(it.events, t, *taken(args), site) if op in _PLACES else None
                 rows.overwritten(it, t, None, made.tags)
                 progressions.renewed(t, made)
                 t.pick = t.pick or copy
                 t.tags = t.tags if INPUT in made.tags else t.tags - {INPUT}
+                t.tags = t.tags | made.tags & {SCORES, ACROSS}
             shape = t.shape if t.shape is not None else made.shape
             made = altered(made, base=t.base, shape=shape, of=t.of, born=t.born)
             if op is multiplied and site is not None:

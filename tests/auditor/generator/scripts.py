@@ -293,7 +293,7 @@ def _write(io: bool) -> str:
         )
     return (
         "        key_cache[:, :, start : start + rows] = k\n        value_cache[:, :, start : start + rows] = v\n"
-        "        mask = torch.ones(rows, end).tril(start)\n"
+        "        mask = torch.ones(rows, end, dtype=torch.bool).tril(start)\n"
         "        y = nn.functional.scaled_dot_product_attention(q, key_cache[:, :, :end], value_cache[:, :, :end], mask)\n"
     )
 
