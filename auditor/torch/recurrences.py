@@ -74,7 +74,8 @@ def chosen(made: Tensor, condition: Value | None) -> Tensor:
 
 def _may_mask(factor: Tensor) -> bool:
     goes_in = INPUT in factor.tags or (factor.base is not None and factor.base.role == "input")
-    return factor.pick is not None or not factor.tags.isdisjoint(_MASKS) or (goes_in and not _is_computed(factor))
+    told = factor.pick is not None and len(set(factor.pick.sides)) != 1  # what is the same everywhere is no mask
+    return told or not factor.tags.isdisjoint(_MASKS) or (goes_in and not _is_computed(factor))
 
 
 def _is_computed(factor: Tensor) -> bool:

@@ -31,7 +31,7 @@ MOST = 64
 
 def of(t: Tensor) -> Pick | None:
     """What a tensor is as a copy: one of itself where it is a view of a state, with nothing put in."""
-    if t.base is not None and t.base.role in _STATES and t.pick is None:
+    if t.base is not None and t.base.role in _STATES and (t.pick is None or t.pick.sides):
         return Pick("copy", held=t.base, step=0, view=t)
     return t.pick if t.base is None and t.pick is not None and t.pick.what == "copy" else None
 

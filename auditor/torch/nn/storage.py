@@ -40,9 +40,9 @@ def _register(role: str) -> Handler:
 
 
 def _named_storage(it: Interpreter, t: Tensor, name: str, role: str) -> Tensor:
-    if role == "parameter" and t.pick is not None:
-        t = replace(t, pick=None)  # what it is at first is not what it is after training
     watched, each = role == "buffer" and is_state_name(name), bool(it.rounds.open)
+    if t.pick is not None and (role == "parameter" or watched):
+        t = replace(t, pick=None)  # what it is at first is not what it is after training, or in a later call
     return replace(t, base=Storage(name, role, watched=watched, shape=t.shape, each=each))
 
 
