@@ -13,7 +13,7 @@ from rules.facts import Role
 
 _SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])")
 
-_CONV = {"conv", "shortconv", "tail"}
+_CONV = {"conv", "convs", "shortconv", "tail", "tails"}
 _RECURRENT = {
     "rec",
     "ssm",

@@ -13,6 +13,7 @@ from auditor import operators
 from auditor.joined_contents import join_contents
 from auditor.joins import union
 from auditor.sameness import congruent, same
+from auditor.torch.nn.module import is_module
 from auditor.values import (
     Const,
     Env,
@@ -49,6 +50,9 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
             fresh = [i for i in each if not any(congruent(i, s) for s in seen)]
             if not fresh:
                 return old
+            if attempt == 1 and all(map(_is_part, fresh)):
+                # made by a number that counts on: what it is in any round is known from the second one on
+                return [*old[0], *(Star((i,)) for i in fresh)], new[1]
             return old[0], new[1] or Unknown(
                 "items appended in a loop of unknown length", places=merge_places(*(f.places for f in fresh))
             )
@@ -66,6 +70,11 @@ def widen(obj: Any, old: Any, new: Any, attempt: int) -> Any:
     names, before = (joined[0], old[0]) if isinstance(obj, Instance) else (joined, old)
     wide = {n: widen_value(before[n], v) if n in before else v for n, v in names.items()}
     return (wide, joined[1], joined[2]) if isinstance(obj, Instance) else wide
+
+
+def _is_part(v: Value) -> bool:
+    """Whether a value is a module, or one of several."""
+    return all(map(_is_part, v.options)) if isinstance(v, Union) else is_module(v)
 
 
 def _of_one_form(options: list[Value]) -> Value | None:

@@ -11,7 +11,7 @@ from auditor.graph_facts.evidence import evidence
 from auditor.graph_facts.query import has_one_row
 from auditor.roles import NO_STATE, cache_names, carried, is_cache_name, role_by_name, words
 from auditor.values import Storage, Tensor
-from auditor.values.tags import ANEW
+from auditor.values.tags import ANEW, MOVED
 from rules.facts import Role, State
 
 
@@ -57,8 +57,13 @@ def by_outputs(d: Declaration, i: Declared, role: Role) -> State:
     return State(i.name, role, evidence(d.site, i.value), reason, tuple(map(str, shape)))
 
 
-def through_outputs(d: Declaration, outcome: Outcome, states: set[str], placeless: bool) -> list[State]:
-    """Inputs of fixed shape that come out again computed from themselves: states by another way."""
+def through_outputs(
+    d: Declaration, outcome: Outcome, states: set[str], width: int | None, placeless: bool
+) -> list[State]:
+    """Inputs of fixed shape that come out again computed from themselves: states by another way.
+
+    Where more than one row goes in (`width`), those that keep the last rows are those of a convolution.
+    """
     out = []
     caches = cache_names([i.name for i in d.inputs]) if cache_names(d.output_names or ()) else []
     back = carried([i.name for i in d.inputs], d.output_names or ())
@@ -77,8 +82,10 @@ def through_outputs(d: Declaration, outcome: Outcome, states: set[str], placeles
         if any(v.shape == shape or (placeless and _of_one_row(v) == shape) for v in given):
             role = role_by_name(i.name)
             anew = i.name in back and any(ANEW + tag in v.tags for v in given)  # else a hidden state goes through
+            slides = width != 1 and i.name in back and any(MOVED in v.tags for v in given)
             known = role in (Role.CONV, Role.RECURRENT)
-            role = role if known else Role.RECURRENT if placeless or anew else Role.UNKNOWN
+            computed = Role.RECURRENT if placeless or anew else Role.CONV if slides else Role.UNKNOWN
+            role = role if known else computed
             reason = f"the input `{i.name}` comes out again, computed from itself"
             out.append(State(i.name, role, evidence(d.site, i.value), reason, tuple(map(str, shape))))
     return out

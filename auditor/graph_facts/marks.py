@@ -18,7 +18,7 @@ def event_marks(outcome: Outcome, states: Fact[tuple[State, ...]], query: Fact[Q
     for site, detail in events.row_kernels[:1]:
         out.append(Mark(Trait.ROW_KERNEL, detail, (site.place(),)))
     gone = (Role.CONV, Role.RECURRENT)
-    others = {s.name.rpartition(".")[2] for s in states.value or () if s.role in gone}
+    others = {s.name.rpartition(".")[2] for s in states.value or () if s.role in gone} | events.renewed.keys()
     wraps = [
         w
         for w in events.writes

@@ -62,8 +62,9 @@ def _inputs(d: Declaration, q: Declared | None, width: dims.Dim) -> tuple[Input,
 
 
 def _same_dimension(a: Dimension, b: Dimension) -> bool:
-    """Whether two axes have one length: by one dimension, or by two of `torch.export` with one name."""
-    return not is_hint(a.source) and (a.source is b.source or a.label == b.label != "")
+    """Whether two axes have one length: by one dimension, by two of `torch.export` with one name, or by one list."""
+    listed = bool(a.widths) and a.widths == b.widths  # enumerated shapes go together by their index
+    return listed or (not is_hint(a.source) and (a.source is b.source or a.label == b.label != ""))
 
 
 def _example(d: Declaration, inputs: Sequence[Input]) -> dict[dims.Atom, int] | None:

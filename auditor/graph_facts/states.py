@@ -102,7 +102,7 @@ def states_fact(
     left = [n for n in names if n not in by_input and n not in written and _buffer(n) not in written]
     if len(undeclared) > len(left) or left_out:
         states += [_undeclared(d, s, outcome) for s in undeclared]
-    states += through_outputs(d, outcome, {*by_input.values(), *recurrent}, placeless)
+    states += through_outputs(d, outcome, {*by_input.values(), *recurrent}, width, placeless)
     for n, role in recurrent.items():
         if role is Role.UNKNOWN and comes_out_anew(declared[n], outcome):
             role = Role.RECURRENT

@@ -16,7 +16,7 @@ from auditor.torch.keys import is_length
 from auditor.torch.positions import is_cache
 from auditor.torch.rows import root
 from auditor.torch.shapes import Shape
-from auditor.torch.state_writes import Write, unread_value, write_at, writes_all
+from auditor.torch.state_writes import Write, is_of_one_layer, unread_value, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
 from auditor.values.tags import BLENDED, CAST, COPY, FLIPPED, FROM, LEARNED, MIXED, MOVED
@@ -138,7 +138,7 @@ class Events:
             shared_positions.places(self, key)
         whole = writes_all(target, key)
         if not whole or (value is not None and value is not target):
-            self.settles(target, value, site, whole)
+            self.settles(target, value, site, whole or is_of_one_layer(target, key))
         blended = self._blended(target.base, value, not whole) if self.symbolic else ""
         slices = written_rows.aligned(target, key, value) if self.symbolic and not whole else []
         unread = unread_value(value) if self.symbolic else None

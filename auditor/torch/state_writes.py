@@ -117,6 +117,13 @@ def writes_all(target: Tensor, key: Value | None) -> bool:
     return (key is None or covers(key)) and is_layer(target)
 
 
+def is_of_one_layer(target: Tensor, key: Value | None) -> bool:
+    """Whether an assignment leaves nothing of what is at one index of a state's first axis: `state[layer] = new`."""
+    parts = key.items if isinstance(key, Seq) and key.kind == "tuple" else [key]
+    one = isinstance(parts[0], (Const, Num, Unknown)) and not is_none(parts[0]) and not covers(parts[0])
+    return one and all(p is not None and covers(p) for p in parts[1:]) and is_layer(target)
+
+
 def is_layer(t: Tensor) -> bool:
     """Whether a view of a storage is all of it, or all of it at one index of its first axes (one layer of a cache)."""
     assert t.base is not None
