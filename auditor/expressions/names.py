@@ -63,11 +63,13 @@ def name(it: Interpreter, node: cst.Name, frame: Frame) -> Value:
     return in_graph(it, lookup(it, node.value, frame, node))
 
 
-_NOT_PLAIN = frozenset({Union, Deleted, External})
+_SEVERAL = frozenset({Union, Deleted})
+_NOT_PLAIN = _SEVERAL | {External}
 
 
 def attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
-    return in_graph(it, _attribute(it, node, frame))
+    found = _attribute(it, node, frame)
+    return found if type(found) is not External else in_graph(it, found)
 
 
 def _attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
@@ -83,9 +85,13 @@ def _attribute(it: Interpreter, node: cst.Attribute, frame: Frame) -> Value:
 def itself(it: Interpreter, node: Any, frame: Frame) -> Value:
     """The value of what is called, or asked for an attribute."""
     kind = type(node)
-    if kind is cst.Name and node.value not in _CONSTANTS:
-        return lookup(it, node.value, frame, node)
-    return _attribute(it, node, frame) if kind is cst.Attribute else it.eval(node, frame)
+    if kind is cst.Attribute:
+        return _attribute(it, node, frame)
+    if kind is not cst.Name or node.value in _CONSTANTS:
+        return it.eval(node, frame)
+    env = frame.env
+    local = env.names.get(node.value) if env.module is None and not env.redirect else None
+    return local if local is not None and type(local) not in _SEVERAL else lookup(it, node.value, frame, node)
 
 
 def in_graph(it: Interpreter, found: Value) -> Value:

@@ -30,33 +30,25 @@ MOST = 4 * max(LAYERS)
 class Access:
     """A write to a state, or what attention sees of one.
 
-    `rounds` are those of loops of unknown length that it is in, `ways` the branches since the outermost of them began.
-    So many `writes` to states, and `reads` of those that were written, have gone before.
+    `place` are the numbers of the region along the axes that are alike in every call, `rows` the extents of the
+    others. `rounds` are those of loops of unknown length that it is in, `ways` the branches since the outermost of them
+    began. So many `writes` to states, and `reads` of those that were written, have gone before.
     """
 
     storage: Storage
     site: Site
     region: Region
+    place: tuple[Dim, ...]
+    rows: tuple[tuple[Dim, Dim], ...]
     rounds: tuple[int, ...]
     ways: tuple[Way, ...]
     reads: int
     writes: int
 
     @property
-    def place(self) -> list[Dim]:
-        """The numbers of the region, along the axes that are as they are in every call."""
-        member = [self.region.member] if self.region.member is not None else []
-        return [*member, *(d for extent in self.region.extents if not is_open(extent) for d in extent)]
-
-    @property
     def counters(self) -> frozenset[Atom]:
         """The symbols of rounds that go into the place, or into the conditions on the way there."""
         return frozenset(a for a in leaves((*self.place, *_asked(self))) if a.counted)
-
-    @property
-    def rows(self) -> tuple[tuple[Dim, Dim], ...]:
-        """The extents that differ from call to call."""
-        return tuple(filter(is_open, self.region.extents))
 
     def at(self, values: Mapping[Atom, int]) -> tuple[int, ...] | None:
         """The place, where symbols have these values; None where it cannot be computed."""
@@ -82,18 +74,25 @@ def access(it: Interpreter, t: Tensor, key: Value | None, site: Site, reads: int
         return None
     rounds = it.rounds.open
     ways = tuple(it.ways[rounds[0][1] if rounds else 0 :])
-    return Access(t.base, site, region, tuple(n for n, _ in rounds), ways, reads, writes)
+    place: list[Dim] = [region.member] if region.member is not None else []
+    rows: list[tuple[Dim, Dim]] = []
+    for extent in region.extents:
+        if is_open(extent):
+            rows.append(extent)
+        else:
+            place += extent
+    return Access(t.base, site, region, tuple(place), tuple(rows), tuple(n for n, _ in rounds), ways, reads, writes)
 
 
 def is_open(extent: tuple[Dim, Dim]) -> bool:
     """Whether places differ from call to call."""
-    return any(a.flexible for a in leaves(extent))
+    return not all(type(d) is int for d in extent) and any(a.flexible for a in leaves(extent))
 
 
 def leaves(numbers: Iterable[Dim]) -> Iterator[Atom]:
     """The symbols that numbers are computed from."""
     for d in numbers:
-        for atom in d.atoms if isinstance(d, Poly) else ():
+        for atom in d.atoms if type(d) is Poly else ():
             if atom.made is None:
                 yield atom
             else:
