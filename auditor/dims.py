@@ -37,6 +37,11 @@ class Atom:
     chosen: bool = False
     number: int = field(default_factory=lambda: next(_ids))
 
+    @property
+    def read(self) -> bool:
+        """Whether it was read off a tensor: any number that the model computes, or that goes in."""
+        return self.name == "item"
+
 
 Monomial = tuple[Atom, ...]
 
@@ -233,7 +238,7 @@ def opaque(op: str, a: Dim, b: Dim = 0) -> Poly:
 
 def differs(a: Poly) -> bool:
     """Whether a number may differ from call to call: an input's length or a value read from a tensor goes into it."""
-    return a.query or a.flexible or a.traced or any(x.name == "item" for x in a.atoms)
+    return a.query or a.flexible or a.traced or any(x.read for x in a.atoms)
 
 
 def floordiv(a: Dim, b: Dim) -> Dim:

@@ -81,6 +81,8 @@ def access(it: Interpreter, t: Tensor, key: Value | None, site: Site, reads: int
             rows.append(extent)
         else:
             place += extent
+    if any(a.read for a in leaves(place)):
+        return None
     return Access(t.base, site, region, tuple(place), tuple(rows), tuple(n for n, _ in rounds), ways, reads, writes)
 
 

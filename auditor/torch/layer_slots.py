@@ -56,7 +56,7 @@ def _meet(a: Access, b: Access, reading: frozenset[int]) -> bool:
     if a.region.numbered != b.region.numbered or a.rows != b.rows:
         return False
     if a is not b and a.site == b.site and a.region == b.region and a.rounds != b.rounds and not b.counters:
-        return is_of_one_layer(b)
+        return is_of_one_layer(b) and not b.ways  # under a condition it may be the layer of one round
     if a is not b and a.rounds == b.rounds and (a.region == b.region or _is_one_place(a, b)):
         return a.reads < b.reads and not _apart(a, b)
     return _collide(a, b, reading)
@@ -96,6 +96,8 @@ def _collide(a: Access, b: Access, reading: frozenset[int]) -> bool:
         return False
     if a.storage.each and a.region.member is None:
         return False
+    if not any(x.counted for x in leaves(a.place)):
+        return False  # a number that an element of a list holds, which stands for those of all layers
     if not all(one.rounds and one.rounds[-1] in reading for one in (a, b)):
         return False
     return all(_two_rounds_in(n, a, b, counters) for n in LAYERS)

@@ -80,7 +80,7 @@ def differs(number: Value | None) -> bool:
     """Whether a number comes of the lengths of the inputs, or of what is in them."""
     if isinstance(number, Num):
         d = number.dim
-        return d.query or d.flexible or any(a.name == "item" for a in d.atoms)
+        return d.query or d.flexible or any(a.read for a in d.atoms)
     return isinstance(number, Unknown) and number.kind in ("int", "float") and (number.query or number.flexible)
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (one edit a line reads better than a folded one)
 """Layers of a cache that more than one layer of the model writes to."""
 
 from __future__ import annotations
@@ -273,3 +274,55 @@ def test_a_cache_that_a_layer_has_for_itself(tmp_path: Path, layers: str) -> Non
         ("x = layer(x, mask, caches[i])", "x = layer(x, mask, layer.kv_cache)"),
     )
     assert judge(graph_of(scan_text(tmp_path, {"export.py": text})).facts).verdict is Verdict.ELIGIBLE
+
+
+@pytest.mark.parametrize("layers", ["4", UNKNOWN])
+def test_a_slot_that_is_read_off_a_tensor_may_be_any(tmp_path: Path, layers: str) -> None:
+    """Two such numbers are not the same one, whatever the number of layers is."""
+    text = script("slot", layers=layers)
+    text = mutate(
+        text,
+        ("        batch, rows, _ = x.shape\n", "        batch, rows, _ = x.shape\n        slot = torch.split(torch.cat([torch.tensor([i]), position_ids[0, :1]]), 1)[0].item()\n"),
+    )  # fmt: skip
+    assert judge(graph_of(scan_text(tmp_path, {"export.py": text})).facts).verdict is Verdict.ELIGIBLE
+
+
+COUNTING = """\
+        full = 0
+        self.layers = nn.ModuleList()
+        for i in range(LAYERS):
+            whole = json.load(open("c.json"))["kinds"][i] == "full"
+            self.layers.append(Layer(full) if whole else Plain())
+            full += whole
+"""
+PLAIN = """\
+class Plain(nn.Module):
+    slot = None
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(HIDDEN, HIDDEN)
+
+    def forward(self, x, position_ids, key_cache, value_cache):
+        return x + self.out(x)
+
+
+class Layer("""
+
+
+def test_a_slot_that_only_some_layers_hold_is_not_that_of_the_first_for_all(tmp_path: Path) -> None:
+    """The first of the layers that stand for all has 0; which slot the others have, nobody knows."""
+    text = mutate(
+        EXPORTER,
+        ("import argparse\n", "import argparse\nimport json\n"),
+        (SIZES, f"{SIZES}LAYERS = {UNKNOWN}\n"),
+        ("class Layer(", PLAIN),
+        ("    def __init__(self):\n        super().__init__()\n        self.qkv", "    def __init__(self, slot):\n        super().__init__()\n        self.slot = slot\n        self.qkv"),
+        ("        self.layers = nn.ModuleList([Layer() for _ in range(LAYERS)])\n", COUNTING),
+        ("key_cache[i], value_cache[i])", "key_cache, value_cache)"),
+        (KEYS, KEYS.replace("[:,", "[self.slot, :,")),
+        (VALUES, VALUES.replace("[:,", "[self.slot, :,")),
+        (READ[0], READ[0].replace("[:,", "[self.slot, :,")),
+    )  # fmt: skip
+    roles = [s.role for s in graph_of(scan_text(tmp_path, {"export.py": text})).facts.states.value or ()]
+    assert roles == [Role.KV_KEY, Role.KV_VALUE]
