@@ -14,7 +14,7 @@ from auditor.roles import is_state_name, role_by_name
 from auditor.rounds import Parts
 from auditor.torch import positions
 from auditor.torch.events import Events
-from auditor.torch.modules import call_module, walk
+from auditor.torch.modules import call_module, tensors, walk
 from auditor.torch.rows import parts, unblended
 from auditor.torch.tracing import Example
 from auditor.values import Args, Instance, Mapping, Seq, Star, Storage, Tensor, Union, Unknown, Value, text_of
@@ -144,18 +144,17 @@ def _prepare(it: Interpreter, module: Instance, events: Events, inputs: tuple[In
 
     Such an element has a name as well (`self.first = self.layers[0]`).
     """
-    tensors: list[Value | None] = [i.tensor for i in inputs]
+    held = [i.tensor for i in inputs if i.tensor is not None] + [t for _, t in tensors(module)]
     for _, m in walk(module):
         for value in m.attrs.values():
             if isinstance(value, Tensor):
-                tensors.append(value)
                 continue
             parts = Parts()
             it.rounds.add(parts, [value])
             if parts.spans and not parts.holds(m):
                 it.rounds.share(parts)
-    for t in tensors:
-        if isinstance(t, Tensor) and t.base is not None and t.base.watched and t.base.shape:
+    for t in held:
+        if t.base is not None and t.base.watched and t.base.shape:
             events.unwritten[t.base.tag] = t.base.shape
             t.base.read = False
             events.held.append(t.base.shape)

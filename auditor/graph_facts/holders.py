@@ -5,7 +5,7 @@ from __future__ import annotations
 from auditor.graph_facts.declaration import SAVED, Declaration, Declared
 from auditor.graph_facts.query import reads_tokens
 from auditor.roles import cache_names, is_state_name, no_logits_name
-from auditor.torch.modules import walk
+from auditor.torch.modules import tensors
 from auditor.values import ExternalObject, Instance, Storage, Tensor, Unknown, Value
 
 
@@ -13,17 +13,14 @@ def may_hold_state(module: Value) -> bool:
     """Whether a buffer of the module is named like a state: such buffers become states when `forward` writes them."""
     if not isinstance(module, Instance):
         return False
-    for _, m in walk(module):
-        for name, v in m.attrs.items():
-            if isinstance(v, Tensor) and v.base is not None and v.base.role == "buffer" and is_state_name(name):
-                return True
-    return False
+    held = (n for n, t in tensors(module) if t.base is not None and t.base.role == "buffer")
+    return any(map(is_state_name, held))
 
 
 def silent_buffers(d: Declaration, q: Declared | None) -> list[Storage]:
     """The buffers of a graph of tokens that are states when `forward` writes them, and whose names do not say so."""
-    held = [v for _, m in walk(d.module) for v in m.attrs.values()] if isinstance(d.module, Instance) else []
-    found = [v.base for v in held if isinstance(v, Tensor) and v.base is not None and _is_like_a_cache(v)]
+    held = tensors(d.module) if isinstance(d.module, Instance) else ()
+    found = [t.base for _, t in held if t.base is not None and _is_like_a_cache(t)]
     return [s for s in found if s.role == "buffer" and not is_state_name(s.name)] if _keeps_any(d, q) else []
 
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from auditor.graph_facts.declaration import Declaration
 from auditor.roles import is_state_name
-from auditor.torch.modules import walk
-from auditor.values import Instance, Storage, Tensor
+from auditor.torch.modules import tensors
+from auditor.values import Instance, Storage
 
 
 @contextmanager
@@ -29,5 +29,5 @@ def _buffers(d: Declaration) -> list[Storage]:
     silent = {n.rpartition(".")[2] for n in names if not is_state_name(n)}
     if not silent or not isinstance(d.module, Instance):
         return []
-    held = [v for _, m in walk(d.module) for n, v in m.attrs.items() if n in silent and isinstance(v, Tensor)]
+    held = [t for n, t in tensors(d.module) if n in silent]
     return [v.base for v in held if v.base is not None and v.base.role == "buffer" and not v.base.watched]

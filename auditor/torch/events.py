@@ -43,10 +43,11 @@ class Events:
     `placing` the tags of those that say where rows lie (see `torch/positions.py`). `held` are the shapes of what
     may be a state, `unwritten` those by their tags that `forward` has not written yet, `renewed` those by name that it
     has computed anew from what they held, `copied` those by their tags of which it has written a copy. `seen` says by
-    tag where attention has seen a cache that was not written yet, and how many rows of it; `joined` up to where rows of
-    such a one were put before those of the query, and where. `unnamed` are the tags of what may be a state by a name
-    that says nothing, `looked_at` those of them that attention has taken keys or values from. `put_in` are the tags of
-    states of which a copy has taken rows, `wholes` the shapes of states and of their layers.
+    tag where attention has seen a cache that was not written yet, and how many rows of it; `complete` are the tags of
+    those that it has seen no other rows beside; `joined` up to where rows of such a one were put before those of the
+    query, and where. `unnamed` are the tags of what may be a state by a name that says nothing, `looked_at` those of
+    them that attention has taken keys or values from. `put_in` are the tags of states of which a copy has taken rows,
+    `wholes` the shapes of states and of their layers.
 
     `looked` is what attention has seen of which state in the `run`, `reading` the rounds of loops of unknown length in
     which that state was written before.
@@ -76,6 +77,7 @@ class Events:
     renewed: dict[str, Site] = field(default_factory=dict)
     seen: dict[str, tuple[Site, Dim]] = field(default_factory=dict)
     copied: dict[str, Site] = field(default_factory=dict)
+    complete: set[str] = field(default_factory=set)
     unnamed: frozenset[str] = frozenset()
     looked_at: set[str] = field(default_factory=set)
     put_in: set[str] = field(default_factory=set)
@@ -160,7 +162,8 @@ class Events:
             access=self._access(target, key, site),
         )
         before = self.seen.get(target.base.tag)
-        if before is not None and write.span is not None and dims.is_query(dims.sub(before[1], write.span.begin)):
+        ends = write.span is not None and before is not None and dims.is_query(dims.sub(before[1], write.span.begin))
+        if before is not None and (ends or (base.tag in self.complete and write.capacity is not None)):
             self.stale = self.stale or (before[0], _BEFORE)
         for storage, end, joined in self.joined if write.span is not None else ():
             if storage is base and write.span is not None and write.span.begins_before(end):
@@ -228,10 +231,10 @@ class Events:
         elif self.unnamed and LEARNED not in held.tags:
             self.looked_at |= self.unnamed & held.tags
 
-    def sees(self, values: Tensor, site: Site, masked: bool = False) -> None:
+    def sees(self, values: Tensor, site: Site, masked: bool = False, complete: bool = False) -> None:
         """Note when attention has keys or values of a cache that do not end with the rows that were written.
 
-        A mask may hide what is behind these, and cannot show what is not there.
+        A mask may hide what is behind these, and cannot show what is not there. `complete`: no others come beside them.
         """
         self.looks(values, site)
         if self.stale is not None or values.shape is None or len(values.shape) < 2:
@@ -254,6 +257,7 @@ class Events:
         if not mine and LEARNED not in values.tags:  # else new rows have been put behind those of the cache
             held = {base.tag} if base is not None else {t for t in values.tags if _from_cache(t)}
             self.seen.update(dict.fromkeys(held - self.seen.keys(), (site, length)))
+            self.complete |= held if complete else set()
 
     def shows_behind(self, values: Tensor, site: Site) -> None:
         """Note that a mask shows each row of the query the keys behind it, of a cache that has them by now."""

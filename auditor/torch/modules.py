@@ -6,7 +6,7 @@ from auditor.handlers import itself, nothing
 from auditor.torch.nn import calling, containers, parts, storage
 from auditor.torch.nn.calling import HOOKS, call_module
 from auditor.torch.nn.module import MODULE, find_module, is_module, kept_module, unknown_module
-from auditor.torch.nn.parts import children, walk
+from auditor.torch.nn.parts import children, tensors, walk
 from auditor.torch.nn.unlisted import TRACED_WITH, unlisted
 from auditor.values import Const, Value
 
@@ -39,6 +39,7 @@ __all__ = [
     "find_module",
     "is_module",
     "kept_module",
+    "tensors",
     "unknown_module",
     "walk",
 ]

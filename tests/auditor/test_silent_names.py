@@ -298,3 +298,47 @@ def test_the_last_rows_that_go_in_and_come_out_are_those_of_a_convolution(tmp_pa
     graph = graph_of(scan_text(tmp_path, {"export.py": TAILS.replace("ends", name)}))
     (state,) = graph.facts.states.value or ()
     assert (state.name, state.role, judge(graph.facts).says()) == (name, Role.CONV, "out by hybrid-state")
+
+
+REGISTERED = """\
+        for i in range(20):
+            self.register_buffer(f"kk_{i}", torch.zeros(1, H, CTX, D // H))
+            self.register_buffer(f"memo_{i}", torch.zeros(1, H, CTX, D // H))
+"""
+COUNTED = mutate(
+    CORE_ML + EXPORT,
+    (HELD, ""),
+    ("def forward(self, x, pos, mask):", "def forward(self, x, kk, memo, pos, mask):"),
+    ("        k, v = self.held.put(pos, k, v)\n", "        kk[:, :, pos] = k\n        memo[:, :, pos] = v\n"),
+    ("attention(q, k, v,", "attention(q, kk, memo,"),
+    ("for _ in range(3)])\n", "for _ in range(20)])\n" + REGISTERED),
+    ("for layer in self.layers:", "for i, layer in enumerate(self.layers):"),
+    ("layer(x, pos, mask)", 'layer(x, getattr(self, f"kk_{i}"), getattr(self, f"memo_{i}"), pos, mask)'),
+)
+WRITES = "        kk[:, :, pos] = k\n        memo[:, :, pos] = v\n"
+ATTENDS = "        y = F.scaled_dot_product_attention(q, kk, memo, attn_mask=mask)\n"
+
+
+@pytest.mark.parametrize("names", [("kk", "memo"), ("keys", "vals"), ("k_cache", "v_cache")], ids="/".join)
+@pytest.mark.parametrize(
+    ("edit", "eligible"),
+    [
+        ((WRITES, WRITES), True),
+        ((WRITES, WRITES.replace("pos]", "pos % 16]")), False),
+        ((WRITES + ATTENDS, ATTENDS + WRITES), False),
+        (
+            (
+                WRITES,
+                WRITES.replace("pos] = k", "pos[:1]] = k[:, :, -1:]").replace("pos] = v", "pos[:1]] = v[:, :, -1:]"),
+            ),
+            False,
+        ),
+        ((WRITES, WRITES.replace("= v", "= v + memo[:, :, pos - 1]")), False),
+    ],
+    ids=["as it is", "in a ring", "read before", "one row", "from others"],
+)
+def test_buffers_of_more_layers_than_are_followed_one_by_one(
+    tmp_path: Path, names: tuple[str, str], edit: tuple[str, str], eligible: bool
+) -> None:
+    text = mutate(COUNTED, edit).replace("kk", names[0]).replace("memo", names[1])
+    assert (judge(graph_of(scan_text(tmp_path, {"export.py": text})).facts).says() == "eligible") is eligible

@@ -62,6 +62,15 @@ def walk(obj: Instance, prefix: str = "", seen: set[int] | None = None) -> Itera
             yield from walk(child, f"{prefix}.{name}" if prefix else name, seen)
 
 
+def tensors(obj: Instance) -> Iterator[tuple[str, Tensor]]:
+    """(name, tensor) of a module and of its sub-modules; each that there may be, where it is set on some ways only."""
+    for _, m in walk(obj):
+        for name, v in m.attrs.items():
+            for one in v.options if isinstance(v, Union) else (v,):
+                if isinstance(one, Tensor):
+                    yield name, one
+
+
 def _name(text: str) -> Value:
     return Pattern(text) if "*" in text else Const(text)
 

@@ -130,7 +130,7 @@ def attended(it: Interpreter, args: Args, causal: bool, site: Site | None) -> Va
     for seen in (k, v) if it.events is not None and site is not None else ():
         if seen is not None:
             it.events.looks_at(seen)
-            it.events.sees(seen, site, masked=not (causal and unmasked))
+            it.events.sees(seen, site, masked=not (causal and unmasked), complete=True)
     made = rows.blended(row_mixing.mixed(made), site, unmasked and not causal)
     if not isinstance(mask, Tensor):
         return made
