@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from auditor.forward import Outcome
 from auditor.graph_facts.carried import carried_states, carries_only
 from auditor.graph_facts.declaration import Declaration, Declared
 from auditor.graph_facts.evidence import evidence, why
@@ -18,7 +20,7 @@ from auditor.graph_facts.uses import caches_by_use, keeps_rows
 from auditor.graph_facts.watching import watched
 from auditor.interpreter import Interpreter
 from auditor.roles import carried, recurrent_inputs, used_as_caches
-from auditor.values import NO_FLAGS, Instance
+from auditor.values import NO_FLAGS, Instance, Storage
 from rules.facts import Fact, GraphFacts, Kind, Kv, Logits, State
 
 
@@ -43,10 +45,10 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     holder = unread_holder(d, query_input)
     silent = silent_buffers(d, query_input)
     said = bool(d.state_names or recurrent or may_hold_state(d.module) or carries_unnamed or holder)
-    if not said and (silent or may_write_input(d, query_input)):
-        with watched(d, silent):
-            said = keeps_rows(run_forward(it, d, query_input)[0])
-    if not said:
+    followed = None
+    if said or silent or may_write_input(d, query_input):
+        followed = _followed(it, d, query_input, silent)
+    if followed is None or not (said or keeps_rows(followed[0])):
         # no states and no cache: nothing that `forward` computes can make this a decoder
         states: Fact[tuple[State, ...]] = Fact((), evidence(d.site, d.state_source))
         kv = kv_fact(d, states, others)
@@ -55,8 +57,7 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
                 "not looked at: the graph has no state and no cache", d.site.place("export call")
             )
             return GraphFacts(kind_fact(d, states, kv, query_input), states, query, skipped, kv)
-    with watched(d, silent):
-        outcome, concrete = run_forward(it, d, query_input)
+    outcome, concrete = followed or _followed(it, d, query_input, silent)
     caches = caches_by_use(d, state_inputs, outcome)
     if caches:
         with used_as_caches(caches):
@@ -82,6 +83,12 @@ def compute(it: Interpreter, d: Declaration) -> GraphFacts:
     facts = GraphFacts(kind, states, query, logits, kv, (*marks, *workload_marks(it, d)))
     flags = d.module.cls.flags if isinstance(d.module, Instance) else NO_FLAGS
     return _chosen(facts, flags) if flags else facts
+
+
+def _followed(it: Interpreter, d: Declaration, q: Declared | None, silent: Sequence[Storage]) -> tuple[Outcome, bool]:
+    """What `forward` does, while the buffers of states are watched, with `silent` ones that may be such."""
+    with watched(d, silent):
+        return run_forward(it, d, q)
 
 
 def _chosen(facts: GraphFacts, flags: frozenset[str]) -> GraphFacts:

@@ -16,7 +16,7 @@ from auditor.torch.keys import is_length
 from auditor.torch.positions import is_cache
 from auditor.torch.rows import root
 from auditor.torch.shapes import Shape
-from auditor.torch.state_writes import Write, is_of_one_layer, unread_value, write_at, writes_all
+from auditor.torch.state_writes import Write, assigns_a_layer, unread_value, write_at, writes_all
 from auditor.torch.tracing import Example
 from auditor.values import Pick, Storage, Tensor, Unknown, Value, serial
 from auditor.values.tags import BLENDED, CAST, COPY, FLIPPED, FROM, LEARNED, MIXED, MOVED
@@ -140,7 +140,7 @@ class Events:
             shared_positions.places(self, key)
         whole = writes_all(target, key)
         if not whole or (value is not None and value is not target):
-            self.settles(target, value, site, whole or is_of_one_layer(target, key))
+            self.settles(target, value, site, whole or assigns_a_layer(target, key))
         blended = self._blended(target.base, value, not whole) if self.symbolic else ""
         slices = written_rows.aligned(target, key, value) if self.symbolic and not whole else []
         unread = unread_value(value) if self.symbolic else None
@@ -273,8 +273,9 @@ class Events:
         return (w for w in self.writes if w.storage is t.base or w.storage.tag in t.tags)
 
     def _access(self, t: Tensor, key: Value | None, site: Site) -> Access | None:
-        known = self.run is not None and self.symbolic
-        return access(self.run, t, key, site, self._reads, len(self.writes)) if known and self.run is not None else None
+        if self.run is None or not self.symbolic:
+            return None
+        return access(self.run, t, key, site, self._reads, len(self.writes))
 
     def looks(self, held: Tensor, site: Site) -> None:
         """Note which rows of a cache something is computed from, as attention does."""

@@ -70,7 +70,7 @@ def write_at(
 ) -> Write:
     """A write of `value` to a view of a storage. `symbolic`: the query has any length, to which rows can be held.
 
-    `slices` are those of the key (see `written_rows.aligned`), `layer` is the index of the layer that the view is.
+    `slices` are those of the key (see `written_rows.aligned`).
     """
     base = target.base
     assert base is not None
@@ -117,7 +117,7 @@ def writes_all(target: Tensor, key: Value | None) -> bool:
     return (key is None or covers(key)) and is_layer(target)
 
 
-def is_of_one_layer(target: Tensor, key: Value | None) -> bool:
+def assigns_a_layer(target: Tensor, key: Value | None) -> bool:
     """Whether an assignment leaves nothing of what is at one index of a state's first axis: `state[layer] = new`."""
     parts = key.items if isinstance(key, Seq) and key.kind == "tuple" else [key]
     one = isinstance(parts[0], (Const, Num, Unknown)) and not is_none(parts[0]) and not covers(parts[0])
